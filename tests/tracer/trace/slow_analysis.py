@@ -23,7 +23,7 @@ class SlowThread:
 
 
 class SlowAnalysis:
-    def __init__(self, siblings=None, outside=lambda tid, cpu: False, is_throttled=None):
+    def __init__(self, siblings=None, outside=lambda *_: False, is_throttled=None):
         self.threads = defaultdict(SlowThread)
         self.on_cpu = {}
         self.interrupt, self.softirq = {}, {}
@@ -72,7 +72,7 @@ class SlowAnalysis:
                 self.blockers[tid, code] += part
                 thread.parties[code] += part
 
-    def add(self, event):
+    def add(self, event):  # noqa: C901 - one branch an event
         kind, cpu, now = int(event["kind"]), int(event["cpu"]), int(event["ns"])
         prev, following = int(event["prev"]), int(event["next"])
         self.pass_time(now)

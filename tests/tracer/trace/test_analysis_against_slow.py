@@ -9,9 +9,18 @@ from temper_plugin_tracer.trace.events import PREEMPTED, Kind
 from tests.tracer.trace.scenes import analyzed, events, handler, move, pairs_by_tid, switch, wake
 from tests.tracer.trace.slow_analysis import SlowAnalysis
 
-SUMS = (
-    "run_ns wait_ns wakeups idle_wakeups migrations preemptions unwoken broken shared_ns outside_ns"
-).split()
+SUMS = [
+    "run_ns",
+    "wait_ns",
+    "wakeups",
+    "idle_wakeups",
+    "migrations",
+    "preemptions",
+    "unwoken",
+    "broken",
+    "shared_ns",
+    "outside_ns",
+]
 CORES = ((0, 1), (2, 3))
 SIBLINGS = {0: (1,), 1: (0,), 2: (3,), 3: (2,)}
 PLANNED = {"high": frozenset({0, 1})}
@@ -143,7 +152,7 @@ def test_throttled_threads_give_what_the_slow_analysis_gives(block, size, begin,
 def test_shares_of_a_wait_add_up_to_all_of_it(block):
     quick = analyzed(block, size=7)
 
-    waits = {int(tid): int(ns) for tid, ns in zip(quick.threads.tids, quick.threads.wait_ns)}
+    waits = {int(tid): int(ns) for tid, ns in zip(quick.threads.tids, quick.threads.wait_ns, strict=True)}
     sums = {}
     for (tid, _), ns in pairs_by_tid(quick, quick.blockers).items():
         sums[tid] = sums.get(tid, 0) + ns

@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,9 @@ _SHORT_SWITCH = re.compile(
     r"(?P<from>.*):(?P<prev>\d+) \[-?\d+\] (?P<state>\S+) ==> "
     r"(?P<to>.*):(?P<next>\d+) \[(?P<prio>-?\d+)\]"
 )
-_WAKING = re.compile(r"comm=(?P<to>.*) pid=(?P<next>\d+) prio=(?P<prio>-?\d+) .*target_cpu=(?P<cpu>\d+)")
+_WAKING = re.compile(
+    r"comm=(?P<to>.*) pid=(?P<next>\d+) prio=(?P<prio>-?\d+) .*target_cpu=(?P<cpu>\d+)"
+)
 _SHORT_WAKING = re.compile(r"(?P<to>.*):(?P<next>\d+) \[(?P<prio>-?\d+)\].* CPU:(?P<cpu>\d+)")
 _MIGRATION = re.compile(
     r"comm=(?P<to>.*) pid=(?P<next>\d+) prio=(?P<prio>-?\d+) "
@@ -50,7 +52,10 @@ _MIGRATION = re.compile(
 )
 _INTERRUPT = re.compile(r"irq=(?P<next>\d+)")
 _SOFTIRQ = re.compile(r"vec=(?P<next>\d+)")
-_LOST = re.compile(r"CPU:(?P<cpu>\d+) \[(?:LOST (?P<lost>\d+) EVENTS|(?P<dropped>\d+) EVENTS DROPPED|EVENTS DROPPED)\]")
+_LOST = re.compile(
+    r"CPU:(?P<cpu>\d+) "
+    r"\[(?:LOST (?P<lost>\d+) EVENTS|(?P<dropped>\d+) EVENTS DROPPED|EVENTS DROPPED)\]"
+)
 
 _HANDLERS = {
     "irq_handler_entry": (Kind.INTERRUPT_BEGINS, _INTERRUPT),
@@ -131,7 +136,7 @@ class FtraceText:
         with self.path.open("rb") as file:
             is_packed = file.read(2) == GZIP_MAGIC
             file.seek(0)
-            lines = cast("BinaryIO", gzip.open(file)) if is_packed else file
+            lines: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
             while line := lines.readline(LONGEST_LINE):
                 event = self._event(line.decode("utf-8", "replace").rstrip("\n"))
                 if event is not None:

@@ -12,6 +12,7 @@ from temper_plugin_tracer.trace.ftrace_text import (
     FtraceText,
     looks_like_ftrace_text,
 )
+from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
 
 __all__ = ["Trace", "open_trace"]

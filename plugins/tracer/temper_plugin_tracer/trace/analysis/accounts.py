@@ -18,7 +18,14 @@ from temper_plugin_tracer.trace.analysis.threads import (
     ThreadTable,
 )
 
-__all__ = ["EndedWaits", "add_to_rows", "count_history", "ended_waits", "pieces_in", "remember_states"]
+__all__ = [
+    "EndedWaits",
+    "add_to_rows",
+    "count_history",
+    "ended_waits",
+    "pieces_in",
+    "remember_states",
+]
 
 
 @frozen(eq=False)
@@ -98,9 +105,7 @@ def remember_states(history: History, wakers: Integers, table: ThreadTable) -> N
 
 
 def _count_slices(history: History, table: ThreadTable) -> None:
-    leaves = np.flatnonzero(
-        (history.op == Op.LEAVES_RUNNABLE) | (history.op == Op.LEAVES_BLOCKED)
-    )
+    leaves = np.flatnonzero((history.op == Op.LEAVES_RUNNABLE) | (history.op == Op.LEAVES_BLOCKED))
     before, begun = history.state[leaves - 1], history.anchor[leaves - 1]
     is_whole = (before == RUNNING) & (history.cpu[begun] == history.cpu[leaves])
     rows = history.row[leaves]
@@ -139,6 +144,3 @@ def add_to_rows(column: Integers, rows: NDArray[Any], values: Integers) -> None:
     # Sums of doubles are exact below 2^53 ns, which is 104 days.
     sums = np.bincount(rows, weights=values).astype(np.int64)
     column[: len(sums)] += sums
-
-
-

@@ -81,7 +81,8 @@ def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> His
     """
     row, op, ns, cpu, event, order = _entries(block, table, on_cpu)
     by_time = np.argsort(row * (2 * len(block) + 4) + order)
-    row, op, ns, cpu, event = (part[by_time] for part in (row, op, ns, cpu, event))
+    row, op, ns = row[by_time], op[by_time], ns[by_time]
+    cpu, event = cpu[by_time], event[by_time]
     count = len(row)
     places = np.arange(count)
     is_anchor = op <= Op.IS_REPLACED

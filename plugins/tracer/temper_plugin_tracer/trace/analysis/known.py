@@ -86,9 +86,7 @@ class RowFacts:
         return found
 
 
-def _spans(
-    throttlings: Sequence[Throttling], tids: frozenset[int]
-) -> tuple[Integers, Integers]:
+def _spans(throttlings: Sequence[Throttling], tids: frozenset[int]) -> tuple[Integers, Integers]:
     spans = sorted((one.begin_ns, one.end_ns) for one in throttlings if one.tids == tids)
     begins = np.array([begin for begin, _ in spans], np.int64)
     return begins, np.array([end for _, end in spans], np.int64)

@@ -33,9 +33,7 @@ class Pieces:
 
     def at(self, places: Integers) -> "Pieces":
         """Return the pieces at *places*."""
-        return Pieces(
-            self.rows[places], self.cpus[places], self.begins[places], self.ends[places]
-        )
+        return Pieces(self.rows[places], self.cpus[places], self.begins[places], self.ends[places])
 
 
 @frozen(eq=False)

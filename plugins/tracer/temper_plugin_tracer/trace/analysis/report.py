@@ -43,7 +43,7 @@ class Distribution:
 
 @frozen
 class Share:
-    """A party's part of a time. ``kind`` says what it is, ``relation`` what it is to the subject."""
+    """A party's part of a time. ``relation`` is what the party and the subject have in common."""
 
     party: str
     kind: str

@@ -9,6 +9,7 @@ from attrs import define, frozen
 from temper_plugin_tracer.trace.analysis.analyzer import Analyzer
 from temper_plugin_tracer.trace.analysis.names import Names
 from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, PairSums
+from temper_plugin_tracer.trace.analysis.parties import PartyKind, kind_of
 from temper_plugin_tracer.trace.analysis.report import (
     LEVELS,
     Distribution,
@@ -128,12 +129,10 @@ class _Maker:
             waker = self.names.waker(waker_tid)
             chain.append(Link(waker, woken, ns - begin_ns, wait_ns if wait_ns >= 0 else None))
             woken = waker
-        sums = {code: ns for code, ns in wake.parties}
+        sums = dict(wake.parties)
         blockers = self._named(sums, "thread", [tid])
         name = self.names.of(tid, "thread")
-        return SlowWakeUp(
-            name, wake.began_ns - begin_ns, wake.ns, wake.cpu, blockers, tuple(chain)
-        )
+        return SlowWakeUp(name, wake.began_ns - begin_ns, wake.ns, wake.cpu, blockers, tuple(chain))
 
     def _subject(
         self, level: str, name: str, rows: Integers, blockers: PartyShares, sharers: PartyShares
@@ -189,7 +188,7 @@ class _Maker:
         example: dict[tuple[str, str], int] = {}
         for code, ns in parties.items():
             name = self.names.party(code, level)
-            if level != "thread" and name[1] not in {"engine"} and code >> 32 == 0:
+            if level != "thread" and name[1] != "engine" and kind_of(code) is PartyKind.THREAD:
                 name = (name[0], "threads")
             sums[name] += ns
             example.setdefault(name, code)

@@ -108,9 +108,7 @@ def _slow_wake(
     )
 
 
-def _pieces_of(
-    history: History, starts: Integers, ends: Integers, timeline: Timeline
-) -> Pieces:
+def _pieces_of(history: History, starts: Integers, ends: Integers, timeline: Timeline) -> Pieces:
     """Return the parts of waits in the block. The row of a part is the number of its wait.
 
     A wait has the entries from its start up to the one at its end, which is not included. The

@@ -111,7 +111,7 @@ class ThreadTable:
             grown = np.full(size, -1, np.int32)
             grown[: len(self._row_of)] = self._row_of
             self._row_of = grown
-        rows = self._row_of[tids]
+        rows: NDArray[np.int32] = self._row_of[tids]
         if (rows < 0).any():
             self._add(np.unique(tids[rows < 0]).astype(np.int64))
             rows = self._row_of[tids]

@@ -111,7 +111,7 @@ class CpuStates:
         thread = fill_forward(number, is_first | is_switch)
         interrupt = self._handler(self._interrupt, kinds, number, Kind.INTERRUPT_BEGINS)
         softirq = self._handler(self._softirq, kinds, number, Kind.SOFTIRQ_BEGINS)
-        last = np.flatnonzero(np.append(is_first[1:], True))  # noqa: FBT003 - numpy's signature
+        last = np.flatnonzero(np.append(is_first[1:], True))
         self._thread, self._interrupt = thread[last], interrupt[last]
         self._softirq = softirq[last]
         ends = np.append(ns[1:], end)
@@ -134,7 +134,8 @@ class CpuStates:
 
 
 def _changes_party(kinds: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    return (kinds == Kind.SWITCH) | (kinds >= Kind.INTERRUPT_BEGINS)
+    changes: NDArray[np.bool_] = (kinds == Kind.SWITCH) | (kinds >= Kind.INTERRUPT_BEGINS)
+    return changes
 
 
 def _party(thread: Integers, interrupt: Integers, softirq: Integers) -> Integers:

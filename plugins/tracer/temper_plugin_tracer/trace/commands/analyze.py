@@ -1,5 +1,6 @@
 """``temper trace analyze``: who ran, who waited, and who ran while another waited."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -62,7 +63,8 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
     from temper_plugin_tracer.trace.analyzing import analyze  # noqa: PLC0415 - slow
     from temper_plugin_tracer.trace.reading import open_trace  # noqa: PLC0415 - slow
 
-    progress = Progress("Ctrl-C to end") if click.get_text_stream("stderr").isatty() else None
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    progress = Progress("Ctrl-C to end") if is_terminal else None
 
     def told(events: int) -> None:
         if progress is not None:

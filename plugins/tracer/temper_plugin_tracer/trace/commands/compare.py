@@ -34,17 +34,17 @@ def command(before: Path, after: Path, by: str, of: str, top: int, output: str) 
         headline,
     )
 
-    reports = [read_report(file, ALL_ROWS, of) for file in (before, after)]
-    found = changes(*reports, by)[:top]
+    old, new = read_report(before, ALL_ROWS, of), read_report(after, ALL_ROWS, of)
+    found = changes(old, new, by)[:top]
     if output == "json":
         document = {
             "by": by,
-            "before": headline(reports[0]),
-            "after": headline(reports[1]),
+            "before": headline(old),
+            "after": headline(new),
             "changes": [asdict(change) for change in found],
         }
         print_json(document)
         return
-    for file, report in zip((before, after), reports, strict=True):
+    for file, report in ((before, old), (after, new)):
         click.echo(f"{file.name}: {headline(report)}")
     results_console().print(change_table(found, by))

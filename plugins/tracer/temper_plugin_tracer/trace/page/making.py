@@ -121,9 +121,7 @@ def _edges(report: Report) -> str:
 
 def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{_text(one)}</th>" for one in heads)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
