@@ -152,7 +152,9 @@ def test_throttled_threads_give_what_the_slow_analysis_gives(block, size, begin,
 def test_shares_of_a_wait_add_up_to_all_of_it(block):
     quick = analyzed(block, size=7)
 
-    waits = {int(tid): int(ns) for tid, ns in zip(quick.threads.tids, quick.threads.wait_ns, strict=True)}
+    waits = {
+        int(tid): int(ns) for tid, ns in zip(quick.threads.tids, quick.threads.wait_ns, strict=True)
+    }
     sums = {}
     for (tid, _), ns in pairs_by_tid(quick, quick.blockers).items():
         sums[tid] = sums.get(tid, 0) + ns

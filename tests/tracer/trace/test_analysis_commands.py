@@ -11,6 +11,9 @@ from click.testing import CliRunner
 
 from temper_plugin_tracer.trace.commands.analyze import command as analyze
 from temper_plugin_tracer.trace.commands.compare import command as compare
+from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
+from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
+from tests.tracer.trace.scenes import events, switch, wake
 
 SAMPLE = Path(__file__).parent / "samples" / "perf-script.txt"
 
@@ -43,6 +46,32 @@ def test_only_the_subjects_asked_for_are_told():
     report = json.loads(run(analyze, SAMPLE, "--of", "perf", "--output", "json"))
 
     assert all("perf" in one["name"] for one in report["subjects"]["thread"])
+
+
+def test_a_trace_of_temper_is_told_with_pods_siblings_and_the_plan(tmp_path):
+    path = tmp_path / "x.pftrace"
+    threads = [
+        TracedThread(13, 13, "nginx", "nginx", "shop/web-0", "", "high", "high"),
+        TracedThread(10, 10, "mysqld", "mysqld", "shop/mysql-0", "workers", "high", "high"),
+    ]
+    with path.open("wb") as out:
+        writer = TraceWriter(out)
+        machine = TracedMachine(("Linux", "6.18", "1", "x86_64"), (0, 1), {0: 0, 1: 0})
+        writer.machine(machine, {6: 1_000})
+        writer.threads(threads, 1_000)
+        first = events(switch(1_000, 0, 0, 13), switch(1_500, 0, 13, 10), switch(1_600, 0, 10, 0))
+        writer.events(0, first, {10: "mysqld", 13: "nginx"})
+        second = events(switch(1_000, 1, 0, 99), wake(1_100, 99, 10, 0, 1), switch(1_700, 1, 99, 0))
+        writer.events(1, second, {99: "x"})
+        writer.facts(CaptureFacts("n", 1.0, "bpf", planned={"high": (1,)}, lost={1: 3}))
+
+    report = json.loads(run(analyze, path, "--output", "json"))
+
+    (mysql,) = [one for one in report["subjects"]["pod"] if one["name"] == "shop/mysql-0"]
+    assert [one["party"] for one in mysql["blockers"]["pod"]] == ["shop/web-0"]
+    assert (mysql["wait_ns"], mysql["outside_ns"], mysql["shared_ns"]) == (400, 100, 100)
+    assert report["lost"] == {"1": 3}
+    assert "3 events were lost" in run(analyze, path, "--by", "pod")
 
 
 class Page(HTMLParser):

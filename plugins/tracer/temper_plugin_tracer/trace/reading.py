@@ -18,6 +18,8 @@ from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, Trace
 __all__ = ["Trace", "open_trace"]
 
 HEAD_BYTES = 1 << 16
+PERFETTO = b"\x0a"
+"""Tag of the field ``packet`` of the message ``Trace``, with which each trace begins."""
 
 
 class Trace(Protocol):
@@ -49,6 +51,8 @@ def open_trace(path: Path) -> Trace:
     head = _head(path)
     if looks_like_ftrace_text(head):
         return FtraceText(path)
+    if head.startswith(PERFETTO):
+        return PerfettoTrace(path)
     if not head:
         raise InputError(f"{path}: the file is empty")
     raise InputError(f"{path}: neither a Perfetto trace nor ftrace text")
