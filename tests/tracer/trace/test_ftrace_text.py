@@ -33,9 +33,11 @@ orig_cpu=2 dest_cpu=3
 prev_prio=98 prev_state=R+ ==> next_comm=web next_pid=13 next_prio=120
 """
 TRACE_CMD = """cpus=2
-          <idle>-0     [001]   100.000001: sched_switch:         swapper/1:0 [120] R ==> web:13 [120]
+          <idle>-0     [001]   100.000001: sched_switch:         swapper/1:0 [120] R ==> \
+web:13 [120]
              web-13    [001]   100.000002: sched_waking:         db:14 [120] CPU:000
-             web-13    [001]   100.000003: sched_switch:         web:13 [120] D ==> swapper/1:0 [120]
+             web-13    [001]   100.000003: sched_switch:         web:13 [120] D ==> \
+swapper/1:0 [120]
 CPU:0 [5 EVENTS DROPPED]
 """
 
