@@ -7,7 +7,9 @@ import click
 from temper_core import CommandGroup
 
 COMMANDS: Mapping[str, str] = {
+    "analyze": "Show who ran, who waited, and who ran while another waited, from a trace.",
     "capture": "Capture the scheduler's events of this node, or of a pod, as a trace for Perfetto.",
+    "compare": "Show how runs and waits differ between two traces.",
     "delete": "End a capture that runs, or delete a finished trace.",
     "fetch": "Copy a finished trace from the agent into a file.",
     "list": "List the traces that the agent has, and the capture that runs.",

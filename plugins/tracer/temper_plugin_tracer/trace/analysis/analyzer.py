@@ -1,0 +1,114 @@
+"""Takes the events of a trace block by block, and keeps what the report needs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from temper_core import InputError
+from temper_plugin_tracer.trace.analysis.accounts import (
+    add_to_rows,
+    count_history,
+    ended_waits,
+    pieces_in,
+    remember_states,
+)
+from temper_plugin_tracer.trace.analysis.history import History, history_of
+from temper_plugin_tracer.trace.analysis.known import Known, RowFacts
+from temper_plugin_tracer.trace.analysis.overlaps import Pieces, held
+from temper_plugin_tracer.trace.analysis.pairs import PairSums
+from temper_plugin_tracer.trace.analysis.slowest import SlowestWakes
+from temper_plugin_tracer.trace.analysis.threads import RUNNING, WAITING, ThreadTable
+from temper_plugin_tracer.trace.analysis.timeline import CpuStates, Timeline
+from temper_plugin_tracer.trace.analysis.wakes import EdgeSums, entry_wakers, wakes_in
+from temper_plugin_tracer.trace.events import Kind
+
+__all__ = ["Analyzer"]
+
+USUAL_SLOWEST = 20
+
+
+class Analyzer:
+    """Sums over a trace. ``add`` takes its blocks in the order of time."""
+
+    def __init__(self, known: Known | None = None, slowest: int = USUAL_SLOWEST) -> None:
+        self._known = known if known is not None else Known()
+        self._rooms = RowFacts(self._known)
+        self.threads = ThreadTable(self._rooms.add)
+        self._cpus = CpuStates()
+        self._cpus.grow(max((cpu + 1 for core in self._known.cores for cpu in core), default=0))
+        self.blockers = PairSums()
+        """Who held the CPU while a thread waited."""
+        self.sharers = PairSums()
+        """Who held the sibling CPUs while a thread ran."""
+        self.edges = EdgeSums()
+        self.slowest = SlowestWakes(slowest)
+        self.begin_ns: int | None = None
+        self.end_ns = 0
+        self.events = 0
+
+    @property
+    def cpus(self) -> int:
+        """One more than the highest CPU of the trace."""
+        return self._cpus.count
+
+    def add(self, block: NDArray[Any]) -> None:
+        """Add the next events.
+
+        Raises:
+            InputError: if they are not in the order of time, or hold an impossible thread id.
+
+        """
+        if not len(block):
+            return
+        begin = self._span(block)
+        timeline, history = self._read(block, begin)
+        wakers = entry_wakers(block, history)
+        waits = ended_waits(history, wakers, self.threads)
+        count_history(history, waits, self.threads)
+        wakes = wakes_in(history, waits, wakers, self.threads)
+        self.edges.add(waits)
+        throttled = self._rooms.throttled()
+        self.slowest.add(history, waits, wakes, timeline, throttled)
+        waiting, _ = pieces_in(history, WAITING, begin, self.end_ns)
+        add_to_rows(self.threads.wait_ns, waiting.rows, waiting.ends - waiting.begins)
+        self.blockers.add(*held(timeline, waiting, throttled))
+        running, _ = pieces_in(history, RUNNING, begin, self.end_ns)
+        self._add_runs(running, timeline)
+        self._note_priorities(block)
+        remember_states(history, wakers, self.threads)
+
+    def _span(self, block: NDArray[Any]) -> int:
+        first, last = int(block["ns"][0]), int(block["ns"][-1])
+        ns = block["ns"]
+        begin = first if self.begin_ns is None else self.end_ns
+        if first < begin or (ns[1:] < ns[:-1]).any():
+            raise InputError("the trace's events are not in the order of time")
+        self.begin_ns = begin if self.begin_ns is None else self.begin_ns
+        self.end_ns = last
+        self.events += len(block)
+        return begin
+
+    def _read(self, block: NDArray[Any], begin: int) -> tuple[Timeline, History]:
+        goes = (block["kind"] == Kind.WAKING) | (block["kind"] == Kind.MIGRATION)
+        highest = max(block["cpu"].max(), np.where(goes, block["target"], 0).max())
+        self._cpus.grow(int(highest) + 1)
+        history = history_of(block, self.threads, self._cpus.threads)
+        return self._cpus.add(block, begin, self.end_ns), history
+
+    def _add_runs(self, running: Pieces, timeline: Timeline) -> None:
+        ns = running.ends - running.begins
+        add_to_rows(self.threads.run_ns, running.rows, ns)
+        outside = self._rooms.is_outside(running.rows, running.cpus)
+        add_to_rows(self.threads.outside_ns, running.rows[outside], ns[outside])
+        for sibling in self._rooms.siblings(timeline.cpus):
+            beside = running.at(np.flatnonzero(sibling[running.cpus] >= 0))
+            cpus = sibling[beside.cpus]
+            shared = timeline.busy_ns(cpus, beside.begins, beside.ends)
+            add_to_rows(self.threads.shared_ns, beside.rows, shared)
+            moved = Pieces(beside.rows, cpus, beside.begins, beside.ends)
+            self.sharers.add(*held(timeline, moved))
+
+    def _note_priorities(self, block: NDArray[Any]) -> None:
+        switches = block[block["kind"] == Kind.SWITCH]
+        self.threads.prio[self.threads.rows(switches["next"])] = switches["prio"]

@@ -1,0 +1,146 @@
+"""Which parties held a CPU during given parts of a block, exact to the nanosecond."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import frozen
+
+from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, summed
+from temper_plugin_tracer.trace.analysis.parties import IDLE, PartyKind, party_code
+from temper_plugin_tracer.trace.analysis.threads import Integers
+from temper_plugin_tracer.trace.analysis.timeline import Timeline
+
+__all__ = ["Pieces", "Throttled", "held"]
+
+AT_ONCE = 1 << 20
+"""Overlaps that are in memory at once."""
+MOST_CELLS = 1 << 21
+"""Cells of a dense matrix of rows and parties. More are summed by sorting."""
+THROTTLED = party_code(PartyKind.THROTTLED)
+
+
+@frozen(eq=False)
+class Pieces:
+    """Parts of a block on one CPU each. ``rows`` tell whose they are."""
+
+    rows: Integers
+    cpus: Integers
+    begins: Integers
+    ends: Integers
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, places: Integers) -> "Pieces":
+        """Return the pieces at *places*."""
+        return Pieces(self.rows[places], self.cpus[places], self.begins[places], self.ends[places])
+
+
+@frozen(eq=False)
+class Throttled:
+    """When rows were throttled: ascending intervals that do not overlap.
+
+    ``group_of`` has the number of a group for each row, -1 without one. ``spans`` has the
+    beginnings and the ends of each group's intervals, in nanoseconds.
+    """
+
+    group_of: Integers
+    spans: tuple[tuple[Integers, Integers], ...]
+
+    def ns(self, group: int, begins: Integers, ends: Integers) -> Integers:
+        """Return for how long the group was throttled in each part."""
+        return self._until(group, ends) - self._until(group, begins)
+
+    def _until(self, group: int, ns: Integers) -> Integers:
+        begins, ends = self.spans[group]
+        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - begins)])
+        place = np.searchsorted(begins, ns, "right") - 1
+        current = np.minimum(ns, ends[place]) - begins[place]
+        until: Integers = np.where(place >= 0, before[place] + current, 0)
+        return until
+
+
+def held(
+    timeline: Timeline, pieces: Pieces, throttled: Throttled | None = None
+) -> tuple[Integers, Integers]:
+    """Return who held the CPUs during *pieces*: keys of row and party, and nanoseconds.
+
+    The nanoseconds of a row add up to the length of its pieces.
+    """
+    pieces = pieces.at(np.flatnonzero(pieces.ends > pieces.begins))
+    first = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.begins), "right") - 1
+    last = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.ends), "left") - 1
+    found = [
+        _sums(timeline, pieces.at(part), first[part], counts, throttled)
+        for part, counts in _parts(last - first + 1)
+    ]
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(found) == 1:
+        return found[0]
+    return summed(np.concatenate([k for k, _ in found]), np.concatenate([v for _, v in found]))
+
+
+def _parts(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
+    """Return places of pieces, with about AT_ONCE overlaps in each part."""
+    sums = np.cumsum(counts)
+    begin = 0
+    while begin < len(counts):
+        limit = AT_ONCE + (int(sums[begin - 1]) if begin else 0)
+        end = max(begin + 1, int(np.searchsorted(sums, limit, "right")))
+        yield np.arange(begin, end), counts[begin:end]
+        begin = end
+
+
+def _sums(
+    timeline: Timeline,
+    pieces: Pieces,
+    first: Integers,
+    counts: Integers,
+    throttled: Throttled | None,
+) -> tuple[Integers, Integers]:
+    rows, row_places = np.unique(pieces.rows, return_inverse=True)
+    starts = np.cumsum(counts) - counts
+    piece = np.repeat(np.arange(len(pieces)), counts)
+    segment = np.arange(len(piece)) + np.repeat(first - starts, counts)
+    begins = np.maximum(pieces.begins[piece], timeline.begins[segment])
+    ends = np.minimum(pieces.ends[piece], timeline.ends[segment])
+    cells = row_places[piece] * len(timeline.names) + timeline.places[segment]
+    ns = ends - begins
+    if throttled is not None:
+        groups = throttled.group_of[pieces.rows][piece]
+        cells, ns = _split_idle(timeline, cells, groups, begins, ends, throttled)
+    kept, sums = _by_cell(cells, ns, len(rows) * len(timeline.names))
+    row, name = np.divmod(kept, len(timeline.names))
+    return rows[row] << CODE_BITS | timeline.names[name], sums
+
+
+def _split_idle(
+    timeline: Timeline,
+    cells: Integers,
+    groups: Integers,
+    begins: Integers,
+    ends: Integers,
+    throttled: Throttled,
+) -> tuple[Integers, Integers]:
+    """Return cells and durations, with the idle time of throttled waiters in cells of its own."""
+    ns = ends - begins
+    idle, out = np.searchsorted(timeline.names, (IDLE, THROTTLED)).tolist()
+    is_idle = cells % len(timeline.names) == idle
+    all_cells, all_ns = [cells], [ns]
+    for group, _ in enumerate(throttled.spans):
+        places = np.flatnonzero(is_idle & (groups == group))
+        part = throttled.ns(group, begins[places], ends[places])
+        ns[places] -= part
+        all_cells.append(cells[places] - idle + out)
+        all_ns.append(part)
+    return np.concatenate(all_cells), np.concatenate(all_ns)
+
+
+def _by_cell(cells: Integers, ns: Integers, count: int) -> tuple[Integers, Integers]:
+    if count > MOST_CELLS:
+        return summed(cells, ns)
+    # Sums of doubles are exact below 2^53 ns, which is 104 days.
+    sums = np.bincount(cells, weights=ns).astype(np.int64)
+    kept = np.flatnonzero(sums)
+    return kept, sums[kept]

@@ -1,0 +1,133 @@
+"""The slowest wake-ups of a trace, with who held the CPU meanwhile and the wake-ups behind them."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import frozen
+
+from temper_plugin_tracer.trace.analysis.accounts import EndedWaits
+from temper_plugin_tracer.trace.analysis.history import History, Op
+from temper_plugin_tracer.trace.analysis.overlaps import Pieces, Throttled, held
+from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, summed
+from temper_plugin_tracer.trace.analysis.threads import WAITING, Integers
+from temper_plugin_tracer.trace.analysis.timeline import Timeline
+from temper_plugin_tracer.trace.analysis.wakes import Wakes
+
+__all__ = ["SlowWake", "SlowestWakes"]
+
+
+@frozen
+class SlowWake:
+    """A wake-up and the wait after it.
+
+    Attributes:
+        row: Row of the thread.
+        began_ns: Moment of the wake-up.
+        ns: Wait.
+        cpu: CPU that the thread took at last.
+        parties: Code and nanoseconds of who held the CPU on which the thread was queued.
+        links: Waker, moment and wait of the wake-up, and of those behind it.
+
+    """
+
+    row: int
+    began_ns: int
+    ns: int
+    cpu: int
+    parties: tuple[tuple[int, int], ...]
+    links: tuple[tuple[int, int, int], ...]
+
+
+class SlowestWakes:
+    """The *most* slowest of all wake-ups. Of equal ones, those of earlier moments and rows."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: list[SlowWake] = []
+        self._keys: Integers = np.zeros(0, np.int64)
+        self._sums: Integers = np.zeros(0, np.int64)
+
+    def all(self) -> tuple[SlowWake, ...]:
+        """Return them, slowest first."""
+        return tuple(self._found)
+
+    def add(
+        self,
+        history: History,
+        waits: EndedWaits,
+        wakes: Wakes,
+        timeline: Timeline,
+        throttled: Throttled | None,
+    ) -> None:
+        """Add the wake-ups whose wait ended in a block. *wakes* has the block's chains."""
+        chosen = self._candidates(waits)
+        if len(chosen):
+            pieces = _pieces_of(history, waits.starts[chosen], waits.ends[chosen], timeline)
+            keys, sums = held(timeline, pieces, _regrouped(throttled, waits.rows[chosen]))
+            for number, wait in enumerate(chosen.tolist()):
+                is_carried = bool(history.op[waits.starts[wait]] == Op.BEFORE)
+                parties = Counter(_of_row(keys, sums, number))
+                if is_carried:
+                    parties.update(_of_row(self._keys, self._sums, int(waits.rows[wait])))
+                self._found.append(_slow_wake(history, waits, wakes, wait, parties))
+            self._found.sort(key=lambda wake: (-wake.ns, wake.began_ns, wake.row))
+            del self._found[self._most :]
+        self._carry(history, timeline, throttled)
+
+    def _candidates(self, waits: EndedWaits) -> Integers:
+        least = self._found[-1].ns if len(self._found) >= self._most else 0
+        woken = np.flatnonzero(waits.is_woken & (waits.ns >= least))
+        order = np.lexsort((waits.rows[woken], waits.began_ns[woken], -waits.ns[woken]))
+        return woken[order[: self._most]]
+
+    def _carry(self, history: History, timeline: Timeline, throttled: Throttled | None) -> None:
+        """Keep who held the CPU so far during the waits that go on."""
+        open_waits = np.flatnonzero(history.is_last & (history.state == WAITING))
+        starts, rows = history.start[open_waits], history.row[open_waits]
+        pieces = _pieces_of(history, starts, open_waits + 1, timeline)
+        pieces = Pieces(rows[pieces.rows], pieces.cpus, pieces.begins, pieces.ends)
+        keys, sums = held(timeline, pieces, throttled)
+        is_same = np.isin(self._keys >> CODE_BITS, rows[history.op[starts] == Op.BEFORE])
+        self._keys, self._sums = summed(
+            np.concatenate([self._keys[is_same], keys]),
+            np.concatenate([self._sums[is_same], sums]),
+        )
+
+
+def _slow_wake(
+    history: History, waits: EndedWaits, wakes: Wakes, wait: int, parties: Mapping[int, int]
+) -> SlowWake:
+    return SlowWake(
+        int(waits.rows[wait]),
+        int(waits.began_ns[wait]),
+        int(waits.ns[wait]),
+        int(history.cpu[waits.ends[wait]]),
+        tuple(sorted(parties.items(), key=lambda item: (-item[1], item[0]))),
+        wakes.chain(waits, wait),
+    )
+
+
+def _pieces_of(history: History, starts: Integers, ends: Integers, timeline: Timeline) -> Pieces:
+    """Return the parts of waits in the block. The row of a part is the number of its wait.
+
+    A wait has the entries from its start up to the one at its end, which is not included. The
+    wait goes on to the end of the block if the thread has no entry there.
+    """
+    counts = ends - starts
+    wait = np.repeat(np.arange(len(starts)), counts)
+    places = np.arange(len(wait)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+    following = np.minimum(places + 1, len(history.row) - 1)
+    until = np.where(history.is_last[places], timeline.end, history.ns[following])
+    begins = np.maximum(history.ns[places], timeline.begin)
+    return Pieces(wait, history.cpu[places], begins, until)
+
+
+def _of_row(keys: Integers, sums: Integers, row: int) -> dict[int, int]:
+    first, last = np.searchsorted(keys, (row << CODE_BITS, (row + 1) << CODE_BITS)).tolist()
+    codes = keys[first:last] & ((1 << CODE_BITS) - 1)
+    return dict(zip(codes.tolist(), sums[first:last].tolist(), strict=True))
+
+
+def _regrouped(throttled: Throttled | None, rows: Integers) -> Throttled | None:
+    return None if throttled is None else Throttled(throttled.group_of[rows], throttled.spans)

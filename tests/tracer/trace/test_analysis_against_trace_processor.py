@@ -1,0 +1,83 @@
+"""Sums of the analysis equal those of Perfetto's trace_processor over the same trace."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
+from temper_plugin_tracer.trace.reading import open_trace
+from temper_plugin_tracer.trace.roster import TracedMachine
+from tests.tracer.trace.scenes import analyzed
+from tests.tracer.trace.trace_processor import TraceProcessor
+
+SAMPLE = Path(__file__).parent / "samples" / "perf-script.txt"
+STATES = """
+select tid,
+    sum(iif(state = 'Running', iif(dur < 0, (select end_ts from trace_bounds) - ts, dur), 0)),
+    sum(iif(state in ('R', 'R+'), iif(dur < 0, (select end_ts from trace_bounds) - ts, dur), 0))
+from thread_state join thread using (utid) where tid != 0 group by tid
+"""
+WAKEUPS = """
+select tid, count() from thread_state join thread using (utid)
+where state = 'R' and waker_utid is not null and tid != 0 group by tid
+"""
+AS_RELEASED = ("Linux", "6.18.0", "1", "x86_64")
+
+
+def perfetto(block, names):
+    out = io.BytesIO()
+    writer = TraceWriter(out)
+    machine = TracedMachine(utsname=AS_RELEASED, cpus=(0, 1))
+    writer.machine(machine, {6: int(block["ns"][0]), 3: int(block["ns"][0])})
+    for cpu in np.unique(block["cpu"]).tolist():
+        writer.events(cpu, block[block["cpu"] == cpu], names)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="module")
+def recording():
+    trace = open_trace(SAMPLE)
+    block = np.concatenate([*trace.blocks()])
+    return block, {thread.tid: thread.name for thread in trace.threads}
+
+
+def seen(block):
+    """Return the events that count for trace_processor.
+
+    The compact encoding does not say who leaves the CPU. trace_processor knows it from the switch
+    before, and takes nothing up to the first switch of each CPU.
+    """
+    switches = [np.flatnonzero((block["cpu"] == cpu) & (block["kind"] == 1))[0] for cpu in (0, 1)]
+    first = np.array(switches)[block["cpu"]]
+    return block[np.arange(len(block)) > first]
+
+
+@pytest.fixture(scope="module")
+def processor(recording):
+    processor = TraceProcessor(perfetto(*recording))
+    yield processor
+    processor.close()
+
+
+def test_run_time_and_waits_of_each_thread_are_equal(recording, processor):
+    table = analyzed(seen(recording[0])).threads
+
+    found = {tid: (run, wait) for tid, run, wait in processor.ask(STATES) if run or wait}
+
+    ours = {
+        int(tid): (int(run), int(wait))
+        for tid, run, wait in zip(table.tids, table.run_ns, table.wait_ns, strict=True)
+        if run or wait
+    }
+    assert ours == found
+
+
+def test_wake_ups_of_each_thread_are_equal(recording, processor):
+    table = analyzed(seen(recording[0])).threads
+
+    found = dict(processor.ask(WAKEUPS))
+
+    ours = {int(t): int(n) for t, n in zip(table.tids, table.wakeups, strict=True) if n}
+    assert ours == found
