@@ -30,12 +30,13 @@ WAKINGS, SLEEPS = 0.5, 0.7
 """Shares of wakings among the events, and of switches after which the thread sleeps."""
 SUMS = "select utid, state, sum(dur) from thread_state where dur > 0 group by utid, state"
 WAITS = """
-create perfetto table waits as
+create table waits as
 select s.ts, s.dur, s.utid as waiter, r.cpu from thread_state s
 join thread_state r on r.utid = s.utid and r.ts = s.ts + s.dur and r.state = 'Running'
-where s.state in ('R', 'R+') and s.dur > 0
+where s.state in ('R', 'R+') and s.dur > 0;
+select 1
 """
-RUNS = "create perfetto table runs as select ts, dur, cpu, utid as runner from sched where dur > 0"
+RUNS = "create table runs as select ts, dur, cpu, utid as runner from sched where dur > 0; select 1"
 PAIRS = """
 select waiter, runner, sum(min(w.ts + w.dur, r.ts + r.dur) - max(w.ts, r.ts))
 from waits w join runs r
@@ -97,7 +98,7 @@ def theirs(events: np.ndarray) -> tuple[float, int]:
         processor.ask(WAITS)
         processor.ask(RUNS)
         longest = processor.ask("select max(dur) from runs")[0][0]
-        processor.ask("create perfetto index runs_by_cpu on runs(cpu, ts)")
+        processor.ask("create index runs_by_cpu on runs(cpu, ts); select 1")
         pairs = processor.ask(PAIRS.format(longest=longest))
         return time.perf_counter() - began, len(pairs)
     finally:
