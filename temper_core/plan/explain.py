@@ -102,7 +102,8 @@ def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
     if matches:
         raise InputError(f"{len(matches)} pods are named {pod_key!r}: {', '.join(sorted(matches))}")
     if len(pod_key) > LONGEST_KEY:
-        raise InputError(f"no pod's namespace/name has {len(pod_key)} characters")
+        shown = f"{pod_key[:LONGEST_KEY]!r}..."
+        raise InputError(f"no pod {shown}: a namespace/name has {LONGEST_KEY} characters at most")
     similar = _similar(pod_key, by_key)
     hint = f"; similar: {', '.join(similar)}" if similar else ""
     raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")

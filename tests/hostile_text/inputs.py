@@ -119,8 +119,24 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+def write_trace(folder: Path):
+    """Write a trace of threads whose names are hostile, as ``trace-cmd report`` prints it."""
+    name = " ".join(Poison().text("sh").split())
+    lines = [
+        f"     {name}-7 [000] {at}: sched_switch: prev_comm={one} prev_pid={a} prev_prio=120 "
+        f"prev_state=R ==> next_comm={other} next_pid={b} next_prio=120\n"
+        for at, one, a, other, b in (
+            ("1.000000", name, 7, "other", 8),
+            ("1.010000", "other", 8, name, 7),
+            ("1.020000", name, 7, "other", 8),
+        )
+    ]
+    (folder / "trace.txt").write_text("".join(lines), errors="replace")
+
+
 def write_files(folder: Path):
     """Write the files that the commands read."""
+    write_trace(folder)
     poison = Poison(OF_PODS)
     pods = make_podlist(12, seed=3)
     for item in pods["items"]:

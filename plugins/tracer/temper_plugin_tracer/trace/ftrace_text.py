@@ -82,10 +82,12 @@ class FtraceText:
     Attributes:
         path: The file.
         machine: None, since the text does not describe the machine.
+        cut: Empty, since text has no end that could be missing.
 
     """
 
     machine: TracedMachine | None = None
+    cut: str = ""
 
     def __init__(self, path: Path) -> None:
         self.path = path

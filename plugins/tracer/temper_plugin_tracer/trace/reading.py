@@ -37,6 +37,10 @@ class Trace(Protocol):
     def facts(self) -> CaptureFacts | None:
         """How it was captured, None for traces of others."""
 
+    @property
+    def cut(self) -> str:
+        """What cut the file short, empty if it is whole."""
+
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Read the events of all CPUs in blocks, in the order of time."""
 

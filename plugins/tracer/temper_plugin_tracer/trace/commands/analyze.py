@@ -1,6 +1,7 @@
 """``temper trace analyze``: who ran, who waited, and who ran while another waited."""
 
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -9,6 +10,8 @@ from temper_core.console import Progress, print_json, results_console
 from temper_plugin_tracer.trace.analysis.report import LEVELS, Report
 
 USUAL_ROWS, MOST_ROWS = 20, 5_000
+QUIET_S = 1.0
+"""Seconds before progress is shown."""
 PARTIES = ("thread", "group", "pod", "layer")
 
 
@@ -63,17 +66,22 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
     from temper_plugin_tracer.trace.analyzing import analyze  # noqa: PLC0415 - slow
     from temper_plugin_tracer.trace.reading import open_trace  # noqa: PLC0415 - slow
 
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    progress = Progress("Ctrl-C to end") if is_terminal else None
+    progress, began, is_shown = Progress("Ctrl-C to end"), time.monotonic(), False
 
     def told(events: int) -> None:
-        if progress is not None:
+        nonlocal is_shown
+        is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        if is_terminal and time.monotonic() - began > QUIET_S:
+            is_shown = True
             progress.show(f"{file.name}: {events} events")
 
+    trace = open_trace(file)
     try:
-        report = analyze(open_trace(file), rows=rows, slowest=rows, of=of, told=told)
+        report = analyze(trace, rows=rows, slowest=rows, of=of, told=told)
     except KeyboardInterrupt:
         raise click.ClickException(f"{file}: interrupted, so that nothing is told") from None
-    if progress is not None:
+    if is_shown:
         progress.end(f"{file.name}: {report.events} events")
+    if trace.cut:
+        click.echo(f"{file.name}: {trace.cut}; what comes before it was analyzed", err=True)
     return report
