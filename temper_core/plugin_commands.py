@@ -87,6 +87,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper top": "console",
     "temper profiles record": "trainer",
     "temper profiles test": "trainer",
+    "temper trace": "tracer",
     "temper wakes": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""

@@ -13,7 +13,7 @@ from temper_plugin_tracer.capture.pieces import Events, count_of, first_events, 
 from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import Recorded
 from temper_plugin_tracer.capture.staged_output import StagedOutput
-from temper_plugin_tracer.capture.told import Told
+from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.traced_records import (
     capture_facts,
     traced_machine,
@@ -39,7 +39,7 @@ class Encoding:
 
     raw: RawFile
     recorded: Recorded
-    told: Told
+    told: TraceContext
 
 
 @frozen

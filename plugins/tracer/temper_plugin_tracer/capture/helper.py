@@ -22,7 +22,7 @@ from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import Recorded, free_bytes, record
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store
-from temper_plugin_tracer.capture.told import Told
+from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
 
 MIB = 1024 * 1024
@@ -78,7 +78,7 @@ def _capture(order: Order) -> dict[str, Any]:
             )
             _step_back()
             backend = recorder.name
-        told = Told(
+        told = TraceContext(
             order.id,
             order.node,
             order.by,
@@ -106,7 +106,9 @@ def _publish(
     return {**summary, "removed": removed}
 
 
-def _summary(told: Told, recorded: Recorded, outcome: Outcome, began_at: float) -> dict[str, Any]:
+def _summary(
+    told: TraceContext, recorded: Recorded, outcome: Outcome, began_at: float
+) -> dict[str, Any]:
     return {
         "id": told.id,
         "by": told.by,

@@ -7,7 +7,7 @@ from attrs import asdict
 
 from temper_plugin_tracer.capture.bounds import Ending
 from temper_plugin_tracer.capture.recording import Recorded
-from temper_plugin_tracer.capture.told import Told
+from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.who_is_who import (
     KnownThread,
     Membership,
@@ -35,7 +35,7 @@ def traced_machine(cores: Iterable[tuple[int, ...]]) -> TracedMachine:
     )
 
 
-def capture_facts(told: Told, recorded: Recorded, ending: Ending) -> CaptureFacts:
+def capture_facts(told: TraceContext, recorded: Recorded, ending: Ending) -> CaptureFacts:
     """Return what a trace says of its capture."""
     looks = told.notes.looks
     layers = looks[-1]["layers"] if looks else ()

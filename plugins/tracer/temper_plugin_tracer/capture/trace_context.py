@@ -8,7 +8,7 @@ from temper_plugin_tracer.capture.selection import Selection
 
 
 @frozen
-class Told:
+class TraceContext:
     """What a trace says beside its events."""
 
     id: str
