@@ -28,7 +28,6 @@ from temper_core.scheduler.host.agent_lock import (
     exclusive_access,
 )
 from temper_core.scheduler.host.roots import Roots, read_line
-from temper_core.scheduler.host.running_agents import find_agents
 from temper_core.settings.models import Settings
 
 MOST_TOLD = 20
@@ -56,6 +55,8 @@ def refuse_beside_agent(settings: Settings, roots: Roots, path: Path | None = No
     An agent that may enforce holds the node's lock. Any other listens on its socket, or was started
     with the same settings file *path*, None for none.
     """
+    from temper_core.scheduler.host.running_agents import find_agents  # noqa: PLC0415 - not for agents
+
     for agent in find_agents(roots.proc):
         # The command line is the process's own word, so a stranger's counts for nothing.
         is_ours = agent.user in (0, os.geteuid()) and agent.shares_files()
