@@ -4,13 +4,11 @@ import hmac
 import stat
 from pathlib import Path
 
-import structlog
 from attrs import define, field
 
 from temper_core.errors import MachineError
+from temper_core.http.rate_limited_log import RateLimitedLog
 from temper_core.server.token_file import NamedToken, read_tokens
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @define
@@ -20,6 +18,7 @@ class Token:
     path: Path | None
     _tokens: tuple[NamedToken, ...] = field(default=(), init=False, repr=False)
     _stamp: tuple[int, int, int] | None = field(default=None, init=False)
+    _warnings: RateLimitedLog = field(factory=RateLimitedLog, init=False)
 
     def given_by(self, authorization: str) -> NamedToken | None:
         """Return the token in an Authorization header, or None if it is not a known one.
@@ -40,7 +39,7 @@ class Token:
             status = self.path.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
-                _warn_if_open(self.path, status.st_mode)
+                self._warn_if_open(self.path, status.st_mode)
                 self._tokens = read_tokens(self.path)
                 self._stamp = stamp
         except OSError as error:
@@ -48,7 +47,8 @@ class Token:
             raise MachineError(f"the token file {self.path}: {reason}") from error
         return self._tokens
 
-
-def _warn_if_open(path: Path, mode: int) -> None:
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        log.warning("token_file_readable_by_others", path=str(path), mode=oct(stat.S_IMODE(mode)))
+    def _warn_if_open(self, path: Path, mode: int) -> None:
+        # An unusable file is read again with each request that has a token.
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            shown = oct(stat.S_IMODE(mode))
+            self._warnings.warn("token_file_readable_by_others", path=str(path), mode=shown)

@@ -226,3 +226,16 @@ def test_requesters_of_safe_mode_are_bounded_and_known_ones_still_act(
 
     assert statuses == [200, 503, 200, 200, 200]
     assert "one-more" not in view.requests
+
+
+def test_an_unusable_token_file_that_others_read_is_warned_of_once(start, token_file):
+    token_file.write_text("short\n")
+    token_file.chmod(0o644)
+    agent, head = start(token_file), {"authorization": "Bearer x"}
+
+    with capture_logs() as logs:
+        statuses = {agent.tcp.get("/healthz", headers=head).status_code for _ in range(20)}
+
+    warnings = [log["event"] for log in logs if log["event"] == "token_file_readable_by_others"]
+    assert statuses == {200}
+    assert len(warnings) <= 1
