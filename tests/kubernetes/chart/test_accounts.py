@@ -158,6 +158,10 @@ REFUSED = {
     "an annotation of theirs is added": {"metadata": {"annotations": {"example.com/new": "x"}}},
     "an annotation of theirs is changed": {"metadata": {"annotations": {"example.com/a": "y"}}},
     "an annotation of theirs is removed": {"metadata": {"annotations": {"example.com/a": None}}},
+    "an annotation is long": {"metadata": {"annotations": {"temper.codes/fill": "x" * 1025}}},
+    "annotations are many": {
+        "metadata": {"annotations": {f"temper.codes/fill-{number}": "" for number in range(33)}}
+    },
 }
 ALLOWED = {"example.com/a": "x", "temper.codes/agent-status": "enforcing"}
 
