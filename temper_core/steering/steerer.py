@@ -296,16 +296,11 @@ class Steerer:
 
     def _tell(self, walked: WalkCounts) -> None:
         hooks, state = self._kernel.counted, self.state
-        crowded = (
-            f"{walked.dropped} threads do not fit into the records of a walk"
-            if walked.dropped
-            else ""
-        )
         self.state = evolve(
             state,
             reason=self._pin_problem
             or self._engine.problem
-            or crowded
+            or self._crowded(walked)
             or self._niceness.problem
             or self._judge.problem,
             niced=self._niceness.held,
@@ -323,6 +318,17 @@ class Steerer:
                 "cgroup_removed": hooks.deaths,
             },
         )
+
+    def _crowded(self, walked: WalkCounts) -> str:
+        """Return what has no room in the kernel's maps, empty if everything has."""
+        if walked.dropped:
+            return f"{walked.dropped} threads do not fit into the records of a walk"
+        if self._table.omitted:
+            return (
+                f"cgroups that do not fit into the kernel's table: {self._table.omitted}; "
+                "the walks classify their threads"
+            )
+        return ""
 
     def _fail(self, reason: str) -> None:
         if reason != self.state.reason:

@@ -1,12 +1,13 @@
 """The plan as the kernel side's table, and the cgroups whose threads user space classifies."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from temper_core.records.plans import LayerPlan
 from temper_core.records.steering import OPEN, ScopeKind, SteeredPlace, SteeringRule
-from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
+from temper_core.steering.kernel import MOST_POLICIES, MOST_RULES, KernelRule, Policy
 from temper_core.steering.scopes import PlacedCgroups
 
 
@@ -15,13 +16,15 @@ class SteeringTable:
     """The arguments of ``SteeringKernel.set_table``, and the cgroups they do not fully cover.
 
     ``judged_here`` are the cgroups with threads that only user space can classify. The kernel side
-    applies the first rule to them that it can evaluate.
+    applies the first rule to them that it can evaluate. ``omitted`` is the number of cgroups
+    without a policy because the table is full. User space classifies their threads.
     """
 
     policies: Mapping[int, Policy] = field(factory=dict)
     processes: tuple[KernelRule, ...] = ()
     default_hint: int = 0
     judged_here: frozenset[int] = frozenset()
+    omitted: int = 0
 
 
 @frozen
@@ -38,17 +41,33 @@ def build_table(plan: LayerPlan, cgroups: PlacedCgroups) -> SteeringTable:
     process_rules = _named_processes(plan)
     judged: dict[int, _Judged] = {}  # by id(place): hashing a place hashes all its rules
     policies: dict[int, Policy] = {}
+    omitted = _omitted(cgroups)
     for number, place in cgroups.entries.items():
         if id(place) not in judged:
             judged[id(place)] = _judged(place, plan.hints, process_rules)
         entry = judged[id(place)]
-        policies[number] = Policy(entry.rules, entry.otherwise, exact=place.scope.exact)
+        if number in omitted:
+            judged[id(place)] = evolve(entry, is_whole=False)
+        else:
+            policies[number] = Policy(entry.rules, entry.otherwise, exact=place.scope.exact)
     return SteeringTable(
         policies,
         process_rules.rules,
         plan.hints[OPEN],
         frozenset(_judged_here(cgroups, judged, process_rules)),
+        len(omitted),
     )
+
+
+def _omitted(cgroups: PlacedCgroups) -> AbstractSet[int]:
+    """Return the cgroups that have no room in the kernel's table: the deepest.
+
+    A policy covers the cgroups below it too, so that the others of a pod cover most of its threads.
+    """
+    if len(cgroups.entries) <= MOST_POLICIES:
+        return frozenset()
+    by_depth = sorted(cgroups.entries, key=lambda number: cgroups.paths[number].count("/"))
+    return frozenset(by_depth[MOST_POLICIES:])
 
 
 def _judged_here(

@@ -12,6 +12,7 @@ from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.profiles import Behaviour
 from temper_core.records.steering import LOOK_EVERY_S
+from temper_core.steering import table as steering_table
 from temper_core.steering.engine_layers import RunningEngine
 from temper_core.steering.steerer import SOON_S
 from temper_core.steering.thread_probe import ThreadProbe
@@ -440,6 +441,28 @@ def test_a_failing_kernel_side_is_told_and_never_raised(steerer, clock, monkeypa
 
     assert (steerer.state.reason, steerer.state.failures) == ("no walk", 1)
     assert steerer.truth() is None
+
+
+def test_threads_of_cgroups_without_room_in_the_table_are_steered_by_the_walks(
+    steerer, cgroups, workload, clock, monkeypatch
+):
+    monkeypatch.setattr(steering_table, "MOST_POLICIES", 1)
+    outer, inner = cgroups.make("pod"), cgroups.make("pod/inner")
+    first, second = workload(), workload()
+    first.move_to(outer)
+    second.move_to(inner)
+    places = [
+        at(cgroups.path(outer), rule("high"), pod="shop/web"),
+        at(cgroups.path(inner), rule("low"), pod="shop/batch"),
+    ]
+
+    steerer.apply(steered(*places))
+    steerer.turn(clock.now)
+
+    assert [hinted(steerer, pid) for pid in (first.pid, second.pid)] == ["high", "low"]
+    assert steerer.state.reason == (
+        "cgroups that do not fit into the kernel's table: 1; the walks classify their threads"
+    )
 
 
 def test_in_a_storm_of_cgroups_the_table_is_written_again_only_after_a_rest(

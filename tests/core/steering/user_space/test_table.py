@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from temper_core.plan import membership
 from temper_core.records.steering import FIXED_HINTS, OPEN, Scope, ScopeKind, SteeredPlace
 from temper_core.records.threads import ThreadIdentity
+from temper_core.steering import table as steering_table
 from temper_core.steering.kernel import MOST_RULES, KernelRule, Policy
 from temper_core.steering.scopes import place_cgroups
 from temper_core.steering.table import build_table
@@ -122,6 +123,25 @@ def test_a_process_scope_of_which_user_space_judges_makes_it_look_outside_of_pod
     )
 
     assert table.judged_here == {1, 4}
+
+
+def test_the_deepest_cgroups_are_left_to_user_space_if_the_table_is_full(monkeypatch):
+    monkeypatch.setattr(steering_table, "MOST_POLICIES", 2)
+
+    built = table_of(
+        at("a/b", rule("low"), pod="q"), at("a", rule("high"), pod="p"), at("c", rule("high"))
+    )
+
+    assert built.policies == {2: Policy((), HIGH), 4: Policy((), HIGH)}
+    assert (built.judged_here, built.omitted) == ({3}, 1)
+
+
+def test_the_cgroups_below_an_omitted_one_are_left_to_user_space_too(monkeypatch):
+    monkeypatch.setattr(steering_table, "MOST_POLICIES", 0)
+
+    built = table_of(at("a", rule("high"), pod="p"))
+
+    assert (built.policies, built.judged_here, built.omitted) == ({}, {2, 3}, 1)
 
 
 NAMES = st.sampled_from(["", "a", "ab", "b"])
