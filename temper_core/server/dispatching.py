@@ -28,7 +28,7 @@ from temper_core.server.bodies import BodyBudget
 from temper_core.server.lanes import Lanes
 from temper_core.server.replies import Reply
 from temper_core.server.requesters import Authorizer
-from temper_core.server.sending import StreamSender, send_head, send_whole
+from temper_core.server.sending import StreamSender, send_head, send_whole, until_gone
 from temper_core.server.streams import Stream, Streams
 from temper_core.server.table import PROBES, ServedEndpoint, parameters_in
 from temper_core.server.view import AgentView
@@ -108,9 +108,11 @@ class Dispatcher:
             self._shared.doorkeeper.require_known_host(http)
         query = _parameters(served, http)
         if http.method in _WITHOUT_BODY:
-            return await self._answer(served, self._request(http, query, b"", requester))
+            asked = self._request(http, query, b"", requester)
+            return await self._answer(served, asked, http.receive)
         async with self._shared.bodies.read(http, served.endpoint.largest_body_bytes) as content:
-            return await self._answer(served, self._request(http, query, content, requester))
+            asked = self._request(http, query, content, requester)
+            return await self._answer(served, asked, http.receive)
 
     def _request(
         self, http: HttpRequest, query: Mapping[str, str], content: bytes, requester: Requester
@@ -119,7 +121,7 @@ class Dispatcher:
         snapshot, path = self._view.snapshot(), http.scope["path"]
         return Request(query, snapshot, content, http.method, path, headers, requester)
 
-    async def _answer(self, served: ServedEndpoint, asked: Request) -> Reply:
+    async def _answer(self, served: ServedEndpoint, asked: Request, receive: Receive) -> Reply:
         call: partial[Reply] = (
             partial(respond_guarded, served.plugin, self._view.call, served.endpoint, asked)
             if served.plugin
@@ -127,7 +129,9 @@ class Dispatcher:
         )
         try:
             network = client_network(asked.requester.address)
-            return await self._shared.lanes.run(served.lane, call, network)
+            # What acts is carried out for a client that did not wait too.
+            leaving = None if served.endpoint.acts else partial(until_gone, receive)
+            return await self._shared.lanes.run(served.lane, call, network, leaving)
         except MachineError as error:
             return error_reply(UNAVAILABLE, message_of(error))
 

@@ -1,9 +1,10 @@
 """The threads that answer: a few per lane, with a bounded queue."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
 
 from attrs import field, frozen
 
@@ -15,6 +16,29 @@ Answered = TypeVar("Answered")
 MOST_WAITING = 64
 MOST_OF_NETWORK = 24
 """Calls for the clients of one network, so that it leaves room to others."""
+MOST_WITHDRAWN = 1024
+"""Withdrawn calls, which keep a small entry in the executor's queue until a thread is free."""
+
+
+class _Call(Generic[Answered]):
+    """A call that runs once, or was withdrawn before and returns None."""
+
+    def __init__(self, call: Callable[[], Answered]) -> None:
+        self._pending = [call]  # pop is atomic, so that one thread gets the call
+
+    def __call__(self) -> Answered | None:
+        try:
+            call = self._pending.pop()
+        except IndexError:
+            return None
+        return call()
+
+    def withdraw(self) -> bool:
+        """Return whether the call was not begun, and never will be."""
+        with suppress(IndexError):
+            self._pending.pop()
+            return True
+        return False
 
 
 @frozen
@@ -24,25 +48,25 @@ class _Pool:
     threads: ThreadPoolExecutor
     calls: dict[Future[Any], str] = field(factory=dict)
     """The pending calls, each with the network of its client, empty on a local socket."""
+    withdrawn: set[Future[Any]] = field(factory=set)
 
     def is_full(self, network: str) -> bool:
         """Whether no call for a client of *network* can be added."""
         networks = list(self.calls.values())
         is_share_used = network and networks.count(network) >= MOST_OF_NETWORK
-        return len(networks) >= MOST_WAITING or bool(is_share_used)
+        is_queue_full = len(networks) >= MOST_WAITING or len(self.withdrawn) >= MOST_WITHDRAWN
+        return is_queue_full or bool(is_share_used)
 
+    def withdraw(self, future: Future[Any]) -> None:
+        """Give the place of a withdrawn call to another."""
+        self.withdrawn.add(future)
+        self.calls.pop(future, None)
+        if future.done():
+            self.forget(future)
 
-class _Withdrawable:
-    """A call that does nothing once it was withdrawn."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self._call: Callable[[], Any] | None = call
-
-    def __call__(self) -> Any:  # noqa: ANN401 - what the call returns
-        return self._call() if self._call is not None else None
-
-    def withdraw(self) -> None:
-        self._call = None
+    def forget(self, future: Future[Any]) -> None:
+        self.calls.pop(future, None)
+        self.withdrawn.discard(future)
 
 
 class Lanes:
@@ -58,10 +82,19 @@ class Lanes:
         """Start a thread of *lane*, so that its calls work when no other thread can be started."""
         self._pool(lane).threads.submit(int)
 
-    async def run(self, lane: Lane, call: Callable[[], Answered], network: str = "") -> Answered:
+    async def run(
+        self,
+        lane: Lane,
+        call: Callable[[], Answered],
+        network: str = "",
+        leaving: Callable[[], Awaitable[None]] | None = None,
+    ) -> Answered:
         """Run *call* in *lane* for a client of *network*, empty on a local socket.
 
-        Raises MachineError if the lane's queue is full, or if it has no thread.
+        With *leaving*, which returns once the client has disconnected, a call that was not begun by
+        then is withdrawn.
+        Raises MachineError if the lane's queue is full, if it has no thread, or if the call was
+        withdrawn.
         A lane without threads has no queue that could be full: its calls run in the event loop.
         """
         if not lane.workers:
@@ -69,12 +102,20 @@ class Lanes:
         pool = self._pool(lane)
         if pool.is_full(network):
             raise MachineError("too many requests of this kind are waiting; ask again later")
-        future = _submitted(pool.threads, call)
+        once = _Call(call)
+        future = _submitted(pool.threads, once)
         pool.calls[future] = network
-        future.add_done_callback(lambda done: pool.calls.pop(done, None))
+        future.add_done_callback(pool.forget)
+        answer = asyncio.wrap_future(future)
         try:
-            return await asyncio.wrap_future(future)
+            if leaving is not None and len(pool.calls) > lane.workers:
+                await _first_of(answer, leaving())
+                if not answer.done() and once.withdraw():
+                    pool.withdraw(future)
+                    raise MachineError("the client disconnected before its turn")
+            return await answer  # type: ignore[return-value]  # None only if withdrawn
         except asyncio.CancelledError as error:
+            answer.cancel()
             raise MachineError("the agent is stopping") from error
 
     def close(self) -> None:
@@ -90,14 +131,24 @@ class Lanes:
         return self._pools[lane]
 
 
-def _submitted(threads: ThreadPoolExecutor, call: Callable[[], Answered]) -> "Future[Answered]":
+async def _first_of(answer: asyncio.Future[Any], leaving: Awaitable[None]) -> None:
+    """Wait for the answer, or for the client to leave."""
+    left = asyncio.ensure_future(leaving)
+    try:
+        await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        left.cancel()
+        with suppress(asyncio.CancelledError):
+            await left
+
+
+def _submitted(threads: ThreadPoolExecutor, call: _Call[Answered]) -> "Future[Answered | None]":
     """Submit *call*. Raise MachineError if no thread can be started.
 
     The executor queues a call before it starts a thread for it, and would run it with the next one.
     """
-    waiting = _Withdrawable(call)
     try:
-        return threads.submit(waiting)
+        return threads.submit(call)
     except RuntimeError as error:
-        waiting.withdraw()
+        call.withdraw()
         raise MachineError(f"no thread can answer: {error}; nothing was done") from error

@@ -40,6 +40,12 @@ def _is_bodiless(reply: Reply) -> bool:
     return reply.status in (NO_CONTENT, NOT_MODIFIED)
 
 
+async def until_gone(receive: Receive) -> None:
+    """Wait until the client has disconnected. Unread parts of its body are dropped."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 @frozen
 class StreamSender:
     """Sends the pieces of *stream* for the request of *scope*, as fast as the client takes them.
@@ -107,6 +113,5 @@ class StreamSender:
             self._connection.hang_up()
 
     async def _wait_until_gone(self) -> None:
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+        await until_gone(self.receive)
         self.stream.leave()
