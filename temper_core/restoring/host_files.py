@@ -5,6 +5,7 @@ link is unlinked and never followed, and a directory that is a link is left alon
 beside them is not Temper's: it is named, and stays.
 """
 
+import fcntl
 import os
 import re
 import stat
@@ -28,6 +29,9 @@ from temper_core.steering.nice_record import FILE_NAME as NICE_RECORD
 OWN_DIRECTORY = "temper"
 """A directory of this name is Temper's own: strangers in it are named, and it is removed empty."""
 NO_SOCKET = "is not a socket, so it is not Temper's"
+HELD_LOCK = "a process holds this lock"
+PLUGIN_LOCKS = rf"(?!{re.escape(LOCK_FILE)})[a-z][a-z0-9_]{{0,31}}\.lock"
+"""The locks that plugins hold across the agents of a host."""
 SWITCH_STAYS = "the operator's own switch for safe mode; --all removes it"
 
 
@@ -71,7 +75,7 @@ def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
     notes = tuple(re.escape(pattern).replace(r"\*", "[0-9]+") for pattern in PATTERNS)
     file_places = [
         _place(roots.run, (*notes, *_names_of_record())),
-        _place(roots.node, (re.escape(LOCK_FILE),)),
+        _place(roots.node, (re.escape(LOCK_FILE), PLUGIN_LOCKS)),
         FilePlace(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
     if _is_definite(state):
@@ -209,6 +213,8 @@ def _clear_names(
             leftovers.append(Leftover(path, reason, is_kept=True))
         elif name in place.sockets and not _is_socket(name, descriptor):
             leftovers.append(Leftover(path, NO_SOCKET))
+        elif _is_held(name, descriptor):
+            leftovers.append(Leftover(path, HELD_LOCK, is_kept=True))
         elif problem := _unlink(name, descriptor, is_dry=is_dry):
             leftovers.append(failure(path, problem))
         else:
@@ -223,6 +229,24 @@ def _is_socket(name: str, directory: int) -> bool:
         mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
         return stat.S_ISSOCK(mode) or stat.S_ISLNK(mode)
     return True
+
+
+def _is_held(name: str, directory: int) -> bool:
+    """Whether an entry is a plugin's lock (flock(2)) that a process holds."""
+    if not re.fullmatch(PLUGIN_LOCKS, name):
+        return False
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(name, flags, dir_fd=directory)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def _unlink(name: str, directory: int, *, is_dry: bool) -> OSError | None:

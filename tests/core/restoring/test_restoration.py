@@ -1,5 +1,6 @@
 """A running agent that is asked to leave nothing on its host."""
 
+import fcntl
 import json
 from contextlib import nullcontext
 
@@ -7,7 +8,9 @@ import pytest
 from attrs import evolve
 
 from temper_core import Restored
+from temper_core.records.restored import Leftover
 from temper_core.restoring import nice_values
+from temper_core.restoring.host_files import HELD_LOCK, Sparing, restore_files
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import agent_lock
@@ -117,6 +120,18 @@ def test_a_stranger_in_the_directory_is_reported(made, restoration):
     assert [(each.path, each.why) for each in heard[0].left] == [
         (str(made.state / "diary"), "is not Temper's")
     ]
+
+
+def test_the_lock_of_a_plugin_is_removed_unless_a_process_holds_it(made):
+    free, held = made.put(made.run / "free.lock"), made.put(made.run / "held.lock")
+    with held.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+        restored = restore_files(made.settings, made.roots, Sparing())
+
+    assert (free.exists(), held.exists()) == (False, True)
+    assert str(free) in restored.removed
+    assert restored.left == (Leftover(str(held), HELD_LOCK, is_kept=True),)
 
 
 @pytest.mark.parametrize("is_held", [True, False])

@@ -102,6 +102,8 @@ def test_nothing_is_left_of_a_capture_whose_agent_is_killed(host, settings):
     assert "no agent answers" in errors
     directory = settings.parent / "state"
     assert not list(Path(directory).rglob("*.pftrace"))
+    restored = host.temper("restore", "--dry-run", "--settings", str(settings))
+    assert restored.returncode == 0, restored.stdout + restored.stderr
     again = host.start(settings)
     assert json.loads(trace(host, settings, "list", "--output", "json")) == []
     assert not [path for path in Path(directory).rglob("*") if path.suffix in {".node", ".partial"}]
