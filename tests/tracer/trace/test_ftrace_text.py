@@ -1,6 +1,7 @@
 """Ftrace text of each program that prints it, and of a real recording."""
 
 import gzip
+import time
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,17 @@ def test_a_file_that_is_no_trace_is_refused(tmp_path, content):
 
     with pytest.raises(InputError, match=str(path)):
         open_trace(path)
+
+
+@pytest.mark.parametrize("piece", [" ", "- ", "1 ", "x 1 [0] "])
+def test_a_long_line_takes_no_cubic_time(tmp_path, piece):
+    path = tmp_path / "x"
+    path.write_text(piece * 1_500)
+
+    began = time.thread_time()
+    with pytest.raises(InputError, match="neither"):
+        open_trace(path)
+    assert time.thread_time() - began < 2
 
 
 def test_a_cut_packed_file_is_refused(tmp_path):

@@ -30,10 +30,11 @@ INTERRUPT_FLAGS = frozenset("hHzZ")
 """Letters of the head's third flag for an interrupt (Documentation/trace/ftrace.rst)."""
 
 _HEAD = re.compile(
-    r"^\s*(?P<comm>.+?)[\s-]+(?P<pid>\d+)\s+(?:\(\s*[\d-]+\)\s+)?\[(?P<cpu>\d+)\]\s+"
+    r"^.+?[\s-](?P<pid>\d+)\s+(?:\(\s*[\d-]+\)\s+)?\[(?P<cpu>\d+)\]\s+"
     r"(?:(?P<flags>[^\s:]{4,6})\s+)?(?P<s>\d+)\.(?P<part>\d{6}|\d{9}):\s+"
     r"(?:[a-z]+:)?(?P<event>\w+):\s*(?P<rest>.*)$"
 )
+"""One separator before the id: more ways to share out a run of spaces would take cubic time."""
 _SWITCH = re.compile(
     r"prev_comm=(?P<from>.*) prev_pid=(?P<prev>\d+) prev_prio=-?\d+ prev_state=(?P<state>\S+) "
     r"==> next_comm=(?P<to>.*) next_pid=(?P<next>\d+) next_prio=(?P<prio>-?\d+)"
