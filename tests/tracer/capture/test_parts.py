@@ -7,10 +7,13 @@ import os
 import numpy as np
 import pytest
 
-from temper_plugin_tracer.capture.drained import Drained
+from temper_plugin_tracer.capture import recording
+from temper_plugin_tracer.capture.bounds import Bounds
+from temper_plugin_tracer.capture.drained import Drained, Losses
 from temper_plugin_tracer.capture.kernel_layout import NAME, RING
 from temper_plugin_tracer.capture.pieces import count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
+from temper_plugin_tracer.capture.recording import record
 from temper_plugin_tracer.capture.rings import LAP_OF_NAMES, Ring
 from temper_plugin_tracer.capture.staged_output import StagedOutput
 from temper_plugin_tracer.capture.store import Store
@@ -136,6 +139,39 @@ def test_a_drain_that_does_not_fit_on_the_disk_is_not_written_in_part(tmp_path, 
             raw.write(Drained({0: events(2), 1: events(*range(9))}, names()))
         assert raw.bytes_written == whole
         assert os.fstat(file.descriptor).st_size == whole
+
+
+class Renaming:
+    """A recorder beside threads that rename themselves without end."""
+
+    name = "renaming"
+
+    def begin(self):
+        pass
+
+    def end(self):
+        pass
+
+    def drain(self):
+        return Drained({0: events(1)}, names(*range(1, 5)))
+
+    def losses(self):
+        return Losses(names=7)
+
+
+def test_names_beyond_the_bound_are_counted_and_take_no_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "MOST_NAMES", 6, raising=False)
+    drains = iter((None, None, "asked"))
+    with UnlinkedFile.create(tmp_path) as file:
+        raw = RawFile(file.descriptor)
+        bounds = Bounds(seconds=30.0, free_bytes=0)
+
+        recorded = record(Renaming(), raw, file.descriptor, bounds, lambda: next(drains))
+
+        kept = [drained.names["tid"].tolist() for drained in raw.drains()]
+    assert kept == [[1, 2, 3, 4], [1, 2], [], []]
+    assert (recorded.names, recorded.losses.names) == (6, 7 + 10)
+    assert recorded.events == 4
 
 
 def test_a_file_has_no_name_until_it_is_published(tmp_path):

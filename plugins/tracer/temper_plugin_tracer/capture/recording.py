@@ -15,6 +15,8 @@ from temper_plugin_tracer.capture.raw_file import RawFile
 DRAIN_EVERY_S = 0.03
 BYTES_OF_EVENT = 9
 """Size of an event in the finished file, at most. The encoder keeps the bound itself."""
+MOST_NAMES = 1 << 20
+"""Names that are kept, 56 bytes each. A thread can rename itself a million times a second."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -49,8 +51,8 @@ class Recorded:
         ended_ns: CLOCK_BOOTTIME at its end.
         ending: What ended it.
         events: Number of events in the raw file.
-        names: Number of names there.
-        losses: What found no room.
+        names: Number of names there, at most ``MOST_NAMES``.
+        losses: What found no room, names beyond the bound included.
 
     """
 
@@ -71,10 +73,17 @@ class Recorded:
 class _Count:
     events: int = 0
     names: int = 0
+    dropped_names: int = 0
 
-    def with_drain(self, drained: Drained) -> "_Count":
+    def fitting(self, drained: Drained) -> tuple[Drained, "_Count"]:
+        """Return the drain without the names beyond the bound, and the count with it."""
         names = 0 if drained.names is None else len(drained.names)
-        return evolve(self, events=self.events + drained.count, names=self.names + names)
+        kept = min(names, MOST_NAMES - self.names)
+        if drained.names is not None and kept < names:
+            drained = evolve(drained, names=drained.names[:kept])
+        return drained, _Count(
+            self.events + drained.count, self.names + kept, self.dropped_names + names - kept
+        )
 
     @property
     def expected_bytes(self) -> int:
@@ -109,9 +118,9 @@ def record(
         recorder.end()
     ended_ns = boot_ns()
     count, is_full = _drain(recorder, raw, count)
-    return Recorded(
-        began_ns, ended_ns, is_full or ending, count.events, count.names, recorder.losses()
-    )
+    losses = recorder.losses()
+    losses = evolve(losses, names=losses.names + count.dropped_names)
+    return Recorded(began_ns, ended_ns, is_full or ending, count.events, count.names, losses)
 
 
 def boot_ns() -> int:
@@ -126,14 +135,14 @@ def free_bytes(descriptor: int) -> int:
 
 
 def _drain(recorder: Recorder, raw: RawFile, count: _Count) -> tuple[_Count, Ending | None]:
-    drained = recorder.drain()
+    drained, with_drain = count.fitting(recorder.drain())
     try:
         raw.write(drained)
     except OSError as error:
         if error.errno not in FULL:
             raise
         return count, Ending.DISK
-    return count.with_drain(drained), None
+    return with_drain, None
 
 
 def _reached(bounds: Bounds, count: _Count, descriptor: int) -> Ending | None:
