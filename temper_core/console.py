@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
+from temper_core.standard_output import write_bytes
 from temper_core.visible_text import own_sequences, printable, visible
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ __all__ = [
     "output_option",
     "own_sequences",
     "plain_table",
+    "print_bytes",
     "print_error",
     "print_json",
     "printable",
@@ -134,6 +136,11 @@ def print_json(value: object) -> None:
     import json  # noqa: PLC0415 - slow
 
     click.echo(json.dumps(value, indent=2))
+
+
+def print_bytes(content: bytes) -> None:
+    """Write binary *content* to standard output. Raise InputError if that is a terminal."""
+    write_bytes(content)
 
 
 def shown(value: object) -> str:

@@ -89,6 +89,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper profiles test": "trainer",
     "temper trace": "tracer",
     "temper wakes": "tracer",
+    "kubectl temper trace": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 

@@ -11,7 +11,7 @@ from _thread import get_ident  # threading is slow to import
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO, cast
 
-from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE, MachineError
+from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE, InputError, MachineError
 from temper_core.visible_text import filtered
 
 GRACE_S = 1.0
@@ -57,6 +57,16 @@ def deliver(command: Callable[[], int]) -> int:
     # After an exception standard error stays guarded: Python prints the traceback to it.
     sys.stderr = original_messages
     return code
+
+
+def write_bytes(content: bytes) -> None:
+    """Write binary *content* to standard output. Raise InputError if that is a terminal.
+
+    Raises ReaderGone or ResultLost, once, if it cannot be written.
+    """
+    if not isinstance(sys.stdout, _Results) or sys.stdout.isatty():
+        raise InputError("binary output is for a file or a pipe, and not for a terminal")
+    sys.stdout.write_bytes(content)
 
 
 def _completed(command: Callable[[], int]) -> int:
@@ -125,8 +135,9 @@ class _Results(io.TextIOWrapper):
 
     def __init__(self, original: "io.TextIOBase | object | None") -> None:
         self.descriptor = _Descriptor(_number_of(original))
+        self._binary = io.BufferedWriter(cast(io.RawIOBase, self.descriptor))
         super().__init__(
-            io.BufferedWriter(cast(io.RawIOBase, self.descriptor)),
+            self._binary,
             encoding=getattr(original, "encoding", None) or "utf-8",
             errors=_lenient(original),
             line_buffering=self.descriptor.isatty(),
@@ -142,6 +153,11 @@ class _Results(io.TextIOWrapper):
             super().write(filtered(text))
             return len(text)
         return len(text) if sys.stderr is None else sys.stderr.write(text)
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write *content* after the text so far."""
+        self.flush()
+        self._binary.write(content)
 
 
 class _Messages:

@@ -40,6 +40,7 @@ COMMANDS = {
     "k8s doctor": [("--no-kubelets",)],
     "k8s restore": [("odd", "--timeout", "1"), (ARGUMENT,)],
     "k8s status": [()],
+    "k8s trace": [(ARGUMENT,)],
     "lint": [SETTINGS, ("--from", "b.json"), (*SETTINGS, "--explain", ARGUMENT)],
     "machine": [("--sys-root", ARGUMENT)],
     "map": [SETTINGS],

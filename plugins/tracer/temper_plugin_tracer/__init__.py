@@ -52,10 +52,15 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper wakes`` and the group ``temper trace``."""
+    """Contribute ``temper wakes``, the group ``temper trace``, and ``kubectl temper trace``."""
     wakes = "Show which threads wake each other, and which wait for a CPU behind others."
     trace = "Capture traces of the kernel's scheduler, and analyze them."
-    return [Command("wakes", wakes, _load_command), Command("trace", trace, _load_group)]
+    remote = "Capture a pod on its node as a trace for Perfetto."
+    return [
+        Command("wakes", wakes, _load_command),
+        Command("trace", trace, _load_group),
+        Command("trace", remote, _load_remote, under="kubectl temper"),
+    ]
 
 
 def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
@@ -78,5 +83,11 @@ def _load_command() -> "click.Command":
 
 def _load_group() -> "click.Command":
     from temper_plugin_tracer.trace.commands.group import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_remote() -> "click.Command":
+    from temper_plugin_tracer.remote.command import command  # noqa: PLC0415 - slow
 
     return command

@@ -15,6 +15,7 @@ from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.store import TRACE
 from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
 from tests.core.observe.conftest import cgroup, let_run, settle, spawn, tell, wait_until
+from tests.own_host import NO_OWN_HOSTS, OwnHost, has_own_hosts
 from tests.patience import PATIENCE_S
 
 __all__ = ["cgroup", "let_run", "settle", "spawn", "tell", "wait_until"]
@@ -155,3 +156,23 @@ def is_alive(pid):
         line = Path(f"/proc/{pid}/stat").read_text()
         return line[line.rindex(")") + 2] not in "ZX"
     return False
+
+
+@pytest.fixture
+def host(tmp_path):
+    """A host with nothing on it."""
+    if not has_own_hosts():
+        pytest.skip(NO_OWN_HOSTS)
+    own = OwnHost(tmp_path)
+    yield own
+    own.close()
+
+
+@pytest.fixture
+def settings(host):
+    """The settings of an agent that runs on the host."""
+    path = host.settings("agent")
+    process = host.start(path)
+    yield path
+    process.terminate()
+    process.wait(timeout=PATIENCE_S)

@@ -9,31 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.own_host import ENVIRONMENT, NO_OWN_HOSTS, TEMPER, OwnHost, has_own_hosts, until
+from tests.own_host import ENVIRONMENT, TEMPER, until
 from tests.patience import PATIENCE_S
 from tests.tracer.capture.conftest import MIB
 
 pytestmark = pytest.mark.usefixtures("bpf")
-
-
-@pytest.fixture
-def host(tmp_path):
-    """A host with nothing on it."""
-    if not has_own_hosts():
-        pytest.skip(NO_OWN_HOSTS)
-    own = OwnHost(tmp_path)
-    yield own
-    own.close()
-
-
-@pytest.fixture
-def settings(host):
-    """The settings of an agent that runs on the host."""
-    path = host.settings("agent")
-    process = host.start(path)
-    yield path
-    process.terminate()
-    process.wait(timeout=PATIENCE_S)
 
 
 def trace(host, settings, *words):

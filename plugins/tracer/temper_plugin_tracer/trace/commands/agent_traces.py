@@ -2,19 +2,18 @@
 
 import base64
 import binascii
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from temper_core import InputError, MachineError, ask_agent
 from temper_core.observed import number, rows, text
+from temper_plugin_tracer.trace.commands.partial_file import written_whole
+from temper_plugin_tracer.trace.commands.progress_bar import MIB
 
 Row = Mapping[str, Any]
 Settings = Any
 """The agent's settings, as ``temper_core.console.read_settings`` returns them."""
-MIB = 1024 * 1024
 OTHER_VERSION = "is its version another?"
 
 
@@ -50,26 +49,21 @@ def fetch(
 
     Raises as ``ask_agent``, and InputError if *out* cannot be written.
     """
-    partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("xb") as file:
-            size = _copy(capture, file.write, settings, shown)
-        partial.replace(out)
-    except OSError as error:
-        raise InputError(f"{out}: {error.strerror}") from error
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-    return size
+    with written_whole(out) as file:
+        return copy(capture, file.write, settings, shown)
 
 
-def _copy(
+def copy(
     capture: str,
     write: Callable[[bytes], object],
     settings: Settings,
-    shown: Callable[[str], None],
+    shown: Callable[[str], None] = lambda _: None,
+    offset: int = 0,
 ) -> int:
-    offset = 0
+    """Pass a finished trace to *write*, from byte *offset* on. Return the trace's size in bytes.
+
+    Raises as ``ask_agent``.
+    """
     while True:
         query = {"offset": str(offset)}
         part = _table(ask_agent(f"/trace/{capture}/part", query, settings=settings), "/trace")

@@ -20,10 +20,10 @@ from temper_core.console import (
 from temper_core.observed import number, text
 from temper_plugin_tracer.capture import bounds
 from temper_plugin_tracer.trace.commands import agent_traces
-from temper_plugin_tracer.trace.commands.agent_traces import MIB, Row, Settings
+from temper_plugin_tracer.trace.commands.agent_traces import Row, Settings
+from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar, in_words
 
 ASK_AGAIN_S = 0.2
-BAR = 30
 UNDER_WAY = frozenset({"recording", "writing"})
 
 
@@ -117,18 +117,6 @@ def cpu_list(written: str) -> list[int]:
     return cpus
 
 
-def in_words(entry: Row) -> str:
-    """Return a finished capture in one line."""
-    lost = number(entry, "lost") or 0
-    told = f", {lost:.0f} lost" if lost else ""
-    events, seconds = number(entry, "events") or 0, number(entry, "seconds") or 0.0
-    return (
-        f"trace {text(entry, 'id')} of {text(entry, 'selection')}: "
-        f"{events:.0f} events in {seconds:.2f} s{told}, "
-        f"{(number(entry, 'bytes') or 0) / MIB:.1f} MiB, ended by {text(entry, 'ended_by')}"
-    )
-
-
 def _captured(body: Mapping[str, object], settings: Settings) -> Row:
     """Capture, and return the entry of the finished trace."""
     with held_interruptions():
@@ -154,9 +142,6 @@ def _awaited(capture: str, settings: Settings) -> Row:
 
 
 def _bar(entry: Row) -> str:
-    if text(entry, "state") == "writing":
-        return "writing the trace"
     elapsed, remaining = number(entry, "elapsed_s") or 0.0, number(entry, "remaining_s") or 0.0
-    whole = elapsed + remaining
-    full = round(BAR * elapsed / whole) if whole else BAR
-    return f"recording [{'#' * full}{'.' * (BAR - full)}] {remaining:.0f} s"
+    is_over = text(entry, "state") == "writing"
+    return bar(elapsed, elapsed if is_over else elapsed + remaining)

@@ -4,22 +4,37 @@ from pathlib import Path
 
 import click
 
-from temper_core.console import Progress, read_settings, settings_option
+from temper_core import InputError
+from temper_core.console import Progress, print_bytes, read_settings, settings_option
 from temper_plugin_tracer.trace.commands import agent_traces
+
+STANDARD_OUTPUT = "-"
 
 
 @click.command("fetch")
 @click.argument("trace")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file. TRACE.pftrace without it.",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="The file, - for standard output. TRACE.pftrace without it.",
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    default=0,
+    help="Begin at this byte. Only with --out -.",
 )
 @settings_option
-def command(trace: str, out: Path | None, settings_path: Path | None) -> None:
+def command(trace: str, out: Path | None, offset: int, settings_path: Path | None) -> None:
     """Copy the finished TRACE from the agent into a file."""
     settings = read_settings(settings_path)
+    is_printed = str(out) == STANDARD_OUTPUT
+    if offset and not is_printed:
+        raise InputError("--offset is only for --out -")
     capture = agent_traces.entry(trace, settings)["id"]
+    if is_printed:
+        agent_traces.copy(capture, print_bytes, settings, offset=offset)
+        return
     path = out or Path(f"{capture}.pftrace")
     progress = Progress()
     size = agent_traces.fetch(capture, path, settings, progress.show)

@@ -15,7 +15,8 @@ from temper_core.console import (
 )
 from temper_core.observed import number
 from temper_plugin_tracer.trace.commands import agent_traces
-from temper_plugin_tracer.trace.commands.agent_traces import MIB, Row
+from temper_plugin_tracer.trace.commands.agent_traces import Row
+from temper_plugin_tracer.trace.commands.progress_bar import MIB
 
 
 def _size(row: Row) -> object:

@@ -1,0 +1,80 @@
+"""A capture by the agent in a pod: begun, waited for, and copied."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from temper_core import MachineError, TemperError
+from temper_core.console import Progress, held_interruptions, is_interrupted
+from temper_core.observed import number, rows, text
+from temper_plugin_tracer.remote.kubectl import AgentPod, RemoteCommand
+from temper_plugin_tracer.trace.commands.partial_file import written_whole
+from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar
+
+LOOK_EVERY_S = 0.2
+
+Row = Mapping[str, Any]
+
+
+def capture(agent: AgentPod, words: Sequence[str], seconds: float) -> Row:
+    """Capture with the options *words* of ``temper trace capture``. Return the trace's entry.
+
+    An interruption ends the recording and keeps what there is. A second one raises Abort.
+    Raises InputError if the agent refuses, MachineError if nothing was captured.
+    """
+    with held_interruptions(), agent.begin("trace", "capture", *words, "--output=json") as command:
+        progress = Progress("Ctrl-C ends it and keeps what there is")
+        _await(agent, command, seconds, progress)
+        entry = command.finish()
+        progress.end("the capture is over")
+    if not isinstance(entry, Mapping) or not text(entry, "id"):
+        raise MachineError(f"{agent.name} answers with no trace: is its version another?")
+    return entry
+
+
+def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) -> int:
+    """Copy a finished trace to *out*, which appears when it is whole. Return its size in bytes.
+
+    A copy that breaks off goes on where it ended. Raises InputError if *out* cannot be written,
+    MachineError if the agent sends nothing more.
+    """
+    size, capture_id = int(number(entry, "bytes") or 0), text(entry, "id")
+    with written_whole(out) as file:
+        offset = 0
+
+        def write(piece: bytes) -> None:
+            file.write(piece)
+            shown(f"fetched {file.tell() / MIB:.1f} of {size / MIB:.1f} MiB")
+
+        while offset < size:
+            words = ("trace", "fetch", capture_id, "--out=-", f"--offset={offset}")
+            offset += agent.copy(words, write)
+        if offset != size:
+            raise MachineError(f"the trace {capture_id} has {offset} bytes in place of {size}")
+    return size
+
+
+def _await(agent: AgentPod, command: RemoteCommand, seconds: float, progress: Progress) -> None:
+    """Wait for the end of *command*, and show how long the recording still takes."""
+    began, is_ending = time.monotonic(), False
+    while command.process.poll() is None:
+        progress.show(bar(time.monotonic() - began, seconds))
+        if not is_interrupted(LOOK_EVERY_S):
+            continue
+        if is_ending:
+            raise click.Abort
+        is_ending = True
+        _end(agent)
+
+
+def _end(agent: AgentPod) -> None:
+    """End the recording of the node. Only one runs at a time, and it is the one waited for."""
+    with suppress(TemperError):  # the capture's own end says what is wrong
+        entries = agent.ask("trace", "list", "--output=json")
+        for entry in rows({"traces": entries}, "traces"):
+            if text(entry, "state") == "recording":
+                agent.ask("trace", "delete", text(entry, "id"))

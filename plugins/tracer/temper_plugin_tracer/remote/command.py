@@ -1,0 +1,67 @@
+"""``kubectl temper trace POD``: capture a pod on its node, and copy the trace here."""
+
+from pathlib import Path
+
+import click
+
+from temper_core.console import FiniteRange, Progress, output_option, print_json, printable
+from temper_plugin_tracer.capture import bounds
+from temper_plugin_tracer.remote import capturing
+from temper_plugin_tracer.remote.kubectl import Kubectl
+from temper_plugin_tracer.remote.placing import place
+from temper_plugin_tracer.trace.commands.progress_bar import in_words
+
+
+@click.command("trace")
+@click.argument("pod")
+@click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG.")
+@click.option("--context", default="", help="Instead of the current one.")
+@click.option(
+    "-n", "--namespace", default="temper", show_default=True, help="Where Temper is installed."
+)
+@click.option(
+    "--seconds",
+    type=FiniteRange(min=bounds.LEAST_S, max=bounds.LONGEST_S),
+    default=bounds.USUAL_S,
+    show_default=True,
+    help="Duration of the recording.",
+)
+@click.option("--container", default="", help="Capture this container of the pod only.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The file for the trace. NAME.pftrace without it.",
+)
+@output_option
+def command(  # noqa: PLR0913 - one for each option
+    *,
+    pod: str,
+    kubeconfig: str,
+    context: str,
+    namespace: str,
+    seconds: float,
+    container: str,
+    out: Path | None,
+    output: str,
+) -> None:
+    """Capture the scheduler's events of POD, [NAMESPACE/]NAME, as a trace for Perfetto.
+
+    The agent of the pod's node captures, and kubectl copies the trace into a file here. It needs
+    the right to create pods/exec in Temper's namespace. Ctrl-C ends the recording, and what there
+    is is kept.
+
+    Exit codes: 0 done, 2 no such pod or a refused request, 3 no agent, or nothing was captured.
+    """
+    placed = place(Kubectl(kubeconfig, context), pod, namespace)
+    words = [f"--pod={placed.pod}", f"--seconds={seconds}"]
+    if container:
+        words.append(f"--container={container}")
+    entry = capturing.capture(placed.agent, words, seconds)
+    path = out or Path(f"{placed.pod.rpartition('/')[2]}.pftrace")
+    progress = Progress()
+    capturing.fetch(placed.agent, entry, path, progress.show)
+    progress.end(f"the trace is in {path}")
+    if output == "json":
+        print_json({**entry, "node": placed.node, "file": str(path)})
+    else:
+        click.echo(printable(f"{placed.node}: {in_words(entry)}"))

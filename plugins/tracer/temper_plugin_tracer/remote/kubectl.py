@@ -1,0 +1,170 @@
+"""kubectl as a child process: it knows the cluster, the user and how to reach a container."""
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import IO, Any
+
+from attrs import frozen
+
+from temper_core import InputError, MachineError
+
+PROGRAM = "kubectl"
+LARGEST_ANSWER_BYTES = 16 << 20
+PIECE_BYTES = 256 * 1024
+USAGE_ERROR = 2
+"""The exit code of ``temper`` for input that is refused."""
+_EPILOGUE = re.compile(r"^(command terminated with exit code [0-9]+|error: exit status [0-9]+)$")
+"""What kubectl adds to the error of the command that it ran."""
+
+
+@frozen
+class Kubectl:
+    """kubectl with the options of a cluster. Empty ones are kubectl's own choice."""
+
+    kubeconfig: str = ""
+    context: str = ""
+
+    def read(self, *words: str) -> Any:  # noqa: ANN401 - any JSON
+        """Return the JSON that ``kubectl get`` prints.
+
+        Raises InputError if the object does not exist, MachineError if kubectl fails otherwise.
+        """
+        command = [*self._command(), "get", *words, "--output=json"]
+        run = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - no shell
+        if run.returncode:
+            message = _message(run.stderr)
+            raise InputError(message) if "(NotFound)" in message else MachineError(message)
+        return parsed(run.stdout, "kubectl")
+
+    def exec_words(self, namespace: str, pod: str, words: Sequence[str]) -> list[str]:
+        """Return the command that runs *words* in the first container of *pod*."""
+        return [*self._command(), "exec", f"--namespace={namespace}", pod, "--", *words]
+
+    def _command(self) -> list[str]:
+        program = shutil.which(PROGRAM)
+        if program is None:
+            raise MachineError(f"{PROGRAM} is not on the PATH")
+        options = {"--kubeconfig": self.kubeconfig, "--context": self.context}
+        return [program, *(f"{option}={value}" for option, value in options.items() if value)]
+
+
+@frozen
+class AgentPod:
+    """The pod of an agent, in whose container ``temper`` runs."""
+
+    kubectl: Kubectl
+    namespace: str
+    name: str
+
+    def ask(self, *words: str) -> Any:  # noqa: ANN401 - any JSON
+        """Run ``temper`` in the pod and return the JSON that it prints. Raise as ``finish``."""
+        with self.begin(*words) as command:
+            command.process.wait()
+            return command.finish()
+
+    @contextmanager
+    def begin(self, *words: str) -> Iterator["RemoteCommand"]:
+        """Start ``temper`` in the pod. At the end of the block kubectl is killed if it still runs.
+
+        kubectl has a session of its own, so that Ctrl-C does not reach it.
+        """
+        with (
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as errors,
+            self._started(words, output, errors, start_new_session=True) as process,
+        ):
+            try:
+                yield RemoteCommand(self.name, process, output, errors)
+            finally:
+                process.kill()
+
+    def copy(self, words: Sequence[str], write: Callable[[bytes], object]) -> int:
+        """Pass what ``temper`` prints in the pod to *write*, and return its size.
+
+        A connection that breaks off ends it early. Raises as ``RemoteCommand.finish`` if nothing
+        was printed.
+        """
+        size = 0
+        with (
+            tempfile.TemporaryFile() as errors,
+            self._started(words, subprocess.PIPE, errors) as process,
+        ):
+            try:
+                for piece in iter(partial(process.stdout.read, PIECE_BYTES), b""):  # type: ignore[union-attr]  # PIPE
+                    write(piece)
+                    size += len(piece)
+            except BaseException:
+                process.kill()
+                raise
+            process.wait()
+            if not size:
+                raise _failure(self.name, process.returncode, errors)
+        return size
+
+    def _started(
+        self,
+        words: Sequence[str],
+        output: IO[bytes] | int,
+        errors: IO[bytes],
+        *,
+        start_new_session: bool = False,
+    ) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(  # noqa: S603 - no shell
+            self.kubectl.exec_words(self.namespace, self.name, ("temper", *words)),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            start_new_session=start_new_session,
+        )
+
+
+@frozen
+class RemoteCommand:
+    """A ``temper`` command that runs in the pod *pod*."""
+
+    pod: str
+    process: "subprocess.Popen[bytes]"
+    output: IO[bytes]
+    errors: IO[bytes]
+
+    def finish(self) -> Any:  # noqa: ANN401 - any JSON
+        """Return the JSON that the ended command has printed.
+
+        Raises InputError if ``temper`` refused its input, MachineError if it or kubectl failed.
+        """
+        if self.process.returncode:
+            raise _failure(self.pod, self.process.returncode, self.errors)
+        return parsed(_content(self.output), self.pod)
+
+
+def parsed(content: bytes, source: str) -> Any:  # noqa: ANN401 - any JSON
+    """Return the JSON of *content*. Raise MachineError if it is none, or too large."""
+    if len(content) > LARGEST_ANSWER_BYTES:
+        raise MachineError(f"{source} answers with more than {LARGEST_ANSWER_BYTES >> 20} MiB")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise MachineError(f"{source} answers with no JSON: {error}") from error
+
+
+def _failure(pod: str, code: int, errors: IO[bytes]) -> InputError | MachineError:
+    message = f"{pod}: {_message(_content(errors))}"
+    return InputError(message) if code == USAGE_ERROR else MachineError(message)
+
+
+def _content(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(LARGEST_ANSWER_BYTES + 1)
+
+
+def _message(errors: bytes) -> str:
+    """Return the last line of an error, without what kubectl adds to it."""
+    lines = [line.strip() for line in errors.decode(errors="replace").splitlines()]
+    told = [line for line in lines if line and not _EPILOGUE.match(line)]
+    return told[-1].removeprefix("temper: ") if told else "failed without a message"
