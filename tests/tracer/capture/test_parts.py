@@ -7,13 +7,16 @@ import os
 import numpy as np
 import pytest
 
+from temper_core import InputError
 from temper_plugin_tracer.capture import recording
 from temper_plugin_tracer.capture.bounds import Bounds
+from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.drained import Drained, Losses
 from temper_plugin_tracer.capture.kernel_layout import NAME, RING
 from temper_plugin_tracer.capture.pieces import count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import record
+from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.rings import LAP_OF_NAMES, Ring
 from temper_plugin_tracer.capture.staged_output import StagedOutput
 from temper_plugin_tracer.capture.store import Store
@@ -221,6 +224,16 @@ def test_a_damaged_summary_leaves_the_trace_listed(tmp_path):
 @pytest.mark.parametrize("name", ["../x", "", "20260101-000000-abcd/..", "20260101-000000-ABCD"])
 def test_a_name_that_is_no_id_is_no_trace(tmp_path, name):
     assert kept(tmp_path, 1).trace(name) is None
+
+
+@pytest.mark.parametrize("cgroup", ["a\0b", "a\ud800b", "../..", "/"])
+def test_a_cgroup_of_an_impossible_name_is_not_there(tmp_path, cgroup):
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/mountinfo").write_text(f"1 1 0:1 / {tmp_path} rw - cgroup2 none rw\n")
+    chooser = Chooser(None, proc_root=str(tmp_path))
+
+    with pytest.raises(InputError, match="there is no cgroup"):
+        chooser.choose(TraceRequest(cgroup=cgroup))
 
 
 def test_a_thread_that_was_never_looked_at_belongs_where_its_process_does():

@@ -122,7 +122,7 @@ def unified_root(proc_root: str = "/proc") -> Path | None:
 
 
 def _is_populated(directory: Path) -> bool:
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a zero byte or a lone surrogate is in no path
         return "populated 1" in (directory / "cgroup.events").read_text()
     return False
 
