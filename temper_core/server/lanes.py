@@ -18,6 +18,7 @@ MOST_OF_NETWORK = 24
 """Calls for the clients of one network, so that it leaves room to others."""
 MOST_WITHDRAWN = 1024
 """Withdrawn calls, which keep a small entry in the executor's queue until a thread is free."""
+MOST_WITHDRAWN_OF_NETWORK = 256
 
 
 class _Call(Generic[Answered]):
@@ -48,25 +49,29 @@ class _Pool:
     threads: ThreadPoolExecutor
     calls: dict[Future[Any], str] = field(factory=dict)
     """The pending calls, each with the network of its client, empty on a local socket."""
-    withdrawn: set[Future[Any]] = field(factory=set)
+    withdrawn: dict[Future[Any], str] = field(factory=dict)
+    """The withdrawn calls that the executor still has, with the same."""
 
     def is_full(self, network: str) -> bool:
         """Whether no call for a client of *network* can be added."""
-        networks = list(self.calls.values())
-        is_share_used = network and networks.count(network) >= MOST_OF_NETWORK
-        is_queue_full = len(networks) >= MOST_WAITING or len(self.withdrawn) >= MOST_WITHDRAWN
-        return is_queue_full or bool(is_share_used)
+        waiting, withdrawn = list(self.calls.values()), list(self.withdrawn.values())
+        if len(waiting) >= MOST_WAITING or len(withdrawn) >= MOST_WITHDRAWN:
+            return True
+        is_share_used = (
+            waiting.count(network) >= MOST_OF_NETWORK
+            or withdrawn.count(network) >= MOST_WITHDRAWN_OF_NETWORK
+        )
+        return bool(network) and is_share_used
 
     def withdraw(self, future: Future[Any]) -> None:
         """Give the place of a withdrawn call to another."""
-        self.withdrawn.add(future)
-        self.calls.pop(future, None)
+        self.withdrawn[future] = self.calls.pop(future, "")
         if future.done():
             self.forget(future)
 
     def forget(self, future: Future[Any]) -> None:
         self.calls.pop(future, None)
-        self.withdrawn.discard(future)
+        self.withdrawn.pop(future, None)
 
 
 class Lanes:

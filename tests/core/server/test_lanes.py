@@ -8,7 +8,12 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from temper_core import MachineError
-from temper_core.server.lanes import MOST_OF_NETWORK, MOST_WITHDRAWN, Lanes
+from temper_core.server.lanes import (
+    MOST_OF_NETWORK,
+    MOST_WITHDRAWN,
+    MOST_WITHDRAWN_OF_NETWORK,
+    Lanes,
+)
 from temper_core.server.table import Lane
 from tests.patience import PATIENCE_S
 
@@ -156,6 +161,32 @@ def test_withdrawn_calls_behind_a_call_that_hangs_are_bounded(lanes):
     while lanes._pool(LANE).withdrawn and time.monotonic() < deadline:
         time.sleep(0.01)
     assert asyncio.run(lanes.run(LANE, lambda: "answered")) == "answered"
+
+
+def test_withdrawn_calls_of_one_network_leave_room_to_others(lanes):
+    release = threading.Event()
+
+    async def gone():
+        return None
+
+    async def run():
+        hanging = asyncio.ensure_future(lanes.run(LANE, release.wait))
+        await asyncio.sleep(0)
+        for _ in range(MOST_WITHDRAWN_OF_NETWORK):
+            await asyncio.gather(lanes.run(LANE, int, "10.0.0.1", gone), return_exceptions=True)
+        [refused] = await asyncio.gather(
+            lanes.run(LANE, int, "10.0.0.1", gone), return_exceptions=True
+        )
+        other = asyncio.ensure_future(lanes.run(LANE, lambda: "answered", "10.0.0.2"))
+        await asyncio.sleep(0)
+        release.set()
+        await hanging
+        return str(refused), await other
+
+    reason, answer = asyncio.run(run())
+
+    assert reason == "too many requests of this kind are waiting; ask again later"
+    assert answer == "answered"
 
 
 def test_readers_that_left_keep_no_place_of_their_network(start, view):
