@@ -1,5 +1,7 @@
 """Scenes whose culprit is known: the report names it, and the shares add up to the whole wait."""
 
+import tracemalloc
+
 import pytest
 
 from temper_plugin_tracer.trace.analysis.known import Known, Throttling
@@ -178,3 +180,20 @@ def test_time_outside_of_the_planned_cpus_is_counted():
 @pytest.mark.parametrize("parts", [[1, 1, 1], [1, 999_999], [7] * 13, [5], [0, 3]])
 def test_percentages_add_up_to_a_hundred(parts):
     assert round(sum(percentages(parts)), 6) == 100.0
+
+
+def test_thousands_that_wait_at_once_take_bounded_memory():
+    count = 4_000
+    block = events(
+        *(preempt(1_000 + 10 * tid, 0, max(0, tid - 1), tid) for tid in range(1, count)),
+        *(preempt(100_000 + 10 * tid, 0, tid - 1 or count - 1, tid) for tid in range(1, count)),
+    )
+
+    tracemalloc.start()
+    analyzer = analyzed(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    _, sums = analyzer.blockers.all()
+    assert sums.sum() == analyzer.threads.wait_ns.sum()
+    assert peak < 300 * 1024 * 1024

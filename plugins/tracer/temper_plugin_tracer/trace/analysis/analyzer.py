@@ -15,7 +15,7 @@ from temper_plugin_tracer.trace.analysis.accounts import (
 )
 from temper_plugin_tracer.trace.analysis.history import History, history_of
 from temper_plugin_tracer.trace.analysis.known import Known, RowFacts
-from temper_plugin_tracer.trace.analysis.overlaps import Pieces, held
+from temper_plugin_tracer.trace.analysis.overlaps import Pieces, held_in_parts
 from temper_plugin_tracer.trace.analysis.pairs import PairSums
 from temper_plugin_tracer.trace.analysis.slowest import SlowestWakes
 from temper_plugin_tracer.trace.analysis.threads import RUNNING, WAITING, ThreadTable
@@ -72,7 +72,8 @@ class Analyzer:
         self.slowest.add(history, waits, wakes, timeline, throttled)
         waiting, _ = pieces_in(history, WAITING, begin, self.end_ns)
         add_to_rows(self.threads.wait_ns, waiting.rows, waiting.ends - waiting.begins)
-        self.blockers.add(*held(timeline, waiting, throttled))
+        for keys, sums in held_in_parts(timeline, waiting, throttled):
+            self.blockers.add(keys, sums)
         running, _ = pieces_in(history, RUNNING, begin, self.end_ns)
         self._add_runs(running, timeline)
         self._note_priorities(block)
@@ -107,7 +108,8 @@ class Analyzer:
             shared = timeline.busy_ns(cpus, beside.begins, beside.ends)
             add_to_rows(self.threads.shared_ns, beside.rows, shared)
             moved = Pieces(beside.rows, cpus, beside.begins, beside.ends)
-            self.sharers.add(*held(timeline, moved))
+            for keys, sums in held_in_parts(timeline, moved):
+                self.sharers.add(keys, sums)
 
     def _note_priorities(self, block: NDArray[Any]) -> None:
         switches = block[block["kind"] == Kind.SWITCH]

@@ -10,7 +10,7 @@ from temper_plugin_tracer.trace.analysis.parties import IDLE, PartyKind, party_c
 from temper_plugin_tracer.trace.analysis.threads import Integers
 from temper_plugin_tracer.trace.analysis.timeline import Timeline
 
-__all__ = ["Pieces", "Throttled", "held"]
+__all__ = ["Pieces", "Throttled", "held", "held_in_parts"]
 
 AT_ONCE = 1 << 20
 """Overlaps that are in memory at once."""
@@ -67,18 +67,26 @@ def held(
 
     The nanoseconds of a row add up to the length of its pieces.
     """
-    pieces = pieces.at(np.flatnonzero(pieces.ends > pieces.begins))
-    first = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.begins), "right") - 1
-    last = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.ends), "left") - 1
-    found = [
-        _sums(timeline, pieces.at(part), first[part], counts, throttled)
-        for part, counts in _parts(last - first + 1)
-    ]
+    found = list(held_in_parts(timeline, pieces, throttled))
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if len(found) == 1:
         return found[0]
     return summed(np.concatenate([k for k, _ in found]), np.concatenate([v for _, v in found]))
+
+
+def held_in_parts(
+    timeline: Timeline, pieces: Pieces, throttled: Throttled | None = None
+) -> Iterator[tuple[Integers, Integers]]:
+    """Yield what ``held`` returns, in parts that have keys in common.
+
+    All parts of a block have up to as many keys as its waiters times those that ran.
+    """
+    pieces = pieces.at(np.flatnonzero(pieces.ends > pieces.begins))
+    first = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.begins), "right") - 1
+    last = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.ends), "left") - 1
+    for part, counts in _parts(last - first + 1):
+        yield _sums(timeline, pieces.at(part), first[part], counts, throttled)
 
 
 def _parts(counts: Integers) -> Iterator[tuple[Integers, Integers]]:

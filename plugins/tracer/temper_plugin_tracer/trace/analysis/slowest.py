@@ -8,8 +8,8 @@ from attrs import frozen
 
 from temper_plugin_tracer.trace.analysis.accounts import EndedWaits
 from temper_plugin_tracer.trace.analysis.history import History, Op
-from temper_plugin_tracer.trace.analysis.overlaps import Pieces, Throttled, held
-from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, summed
+from temper_plugin_tracer.trace.analysis.overlaps import Pieces, Throttled, held, held_in_parts
+from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, PairSums
 from temper_plugin_tracer.trace.analysis.threads import WAITING, Integers
 from temper_plugin_tracer.trace.analysis.timeline import Timeline
 from temper_plugin_tracer.trace.analysis.wakes import Wakes
@@ -87,12 +87,12 @@ class SlowestWakes:
         starts, rows = history.start[open_waits], history.row[open_waits]
         pieces = _pieces_of(history, starts, open_waits + 1, timeline)
         pieces = Pieces(rows[pieces.rows], pieces.cpus, pieces.begins, pieces.ends)
-        keys, sums = held(timeline, pieces, throttled)
         is_same = np.isin(self._keys >> CODE_BITS, rows[history.op[starts] == Op.BEFORE])
-        self._keys, self._sums = summed(
-            np.concatenate([self._keys[is_same], keys]),
-            np.concatenate([self._sums[is_same], sums]),
-        )
+        carried = PairSums()
+        carried.add(self._keys[is_same], self._sums[is_same])
+        for keys, sums in held_in_parts(timeline, pieces, throttled):
+            carried.add(keys, sums)
+        self._keys, self._sums = carried.all()
 
 
 def _slow_wake(
