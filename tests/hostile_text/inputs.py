@@ -37,6 +37,8 @@ def agent_answers():
             "notes": ["a"],
         },
         "/plan": plan_document(fakes.PLAN),
+        "/flight-recorder": a_flight_recorder(),
+        "/flight-recorder/dump": {"id": "one"},
         "/trace": {"id": "one"},
         "/traces": {"traces": [a_trace()]},
         "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
@@ -49,6 +51,14 @@ def a_trace():
         "id": "one", "state": "failed", "by": "token ops", "selection": "pod shop/web",
         "began_at": "2026-03-02T08:15:04Z", "events": 3, "lost": 0, "ended_by": "seconds",
         "reason": "no way",
+    }  # fmt: skip
+
+
+def a_flight_recorder():
+    return {
+        "is_on": True, "id": "one", "by": "token ops", "selection": "pod shop/web",
+        "remaining_s": 3.0, "held_s": 1.0, "cpu_ratio": 0.1,
+        "asked": {"violations": ["smt_collision"], "kept_seconds": 10.0, "cpu_ratio": 0.2},
     }  # fmt: skip
 
 

@@ -77,6 +77,9 @@ COMMANDS = {
     "trace capture": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
     "trace delete": [(ARGUMENT, *SETTINGS)],
     "trace fetch": [(ARGUMENT, *SETTINGS)],
+    "trace flight-recorder dump": [SETTINGS],
+    "trace flight-recorder start": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
+    "trace flight-recorder status": [SETTINGS],
     "trace list": [SETTINGS],
     "wakes": [(*SETTINGS, "--seconds", "5")],
 }
@@ -89,6 +92,7 @@ SHOW_NO_DATA = {
     "overcommit serve": "logs as the agent does",
     "placement serve": "logs as the agent does",
     "profiles schema": "prints a constant schema",
+    "trace flight-recorder stop": "prints a constant line",
 }
 
 SILENT = {

@@ -98,6 +98,19 @@ def merged(drains):
     return events[np.argsort(events["ns"], kind="stable")]
 
 
+def until(question):
+    """Ask *question* until it is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not question():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def merged_blocks(trace):
+    """Return all events of an opened trace."""
+    return np.concatenate([np.zeros(0, SCHED_EVENT), *trace.blocks()])
+
+
 HIDDEN_PROCESS = 1
 """Some virtual machines hide the switches from threads of the first process, which is their host's
 agent. A thread that takes the CPU from one of these has no begin in a trace."""

@@ -53,6 +53,48 @@ def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path
     assert "trace backend bpf" in host.temper("doctor", "--settings", str(settings)).stdout
 
 
+def test_the_flight_recorder_is_started_shown_and_written(host, settings):
+    assert "is off" in trace(host, settings, "flight-recorder", "status")
+    assert "flight recorder is off" in doctor(host, settings)
+    told = trace(host, settings, "flight-recorder", "start", "--violation", "smt_collision")
+    assert "the flight recorder runs" in told
+    words = ("flight-recorder", "status", "--output", "json")
+    until(
+        lambda: json.loads(trace(host, settings, *words)).get("events"), settings.with_name("log")
+    )
+    told = trace(host, settings, "flight-recorder", "status")
+    assert "waits for  smt_collision, or" in told
+    assert "at a violation of smt_collision" in doctor(host, settings)
+    until(lambda: flight_section(host, settings).get("is_on"), settings.with_name("log"))
+    refused = host.temper("trace", "capture", "--settings", str(settings))
+    assert refused.returncode == 2
+    assert "the flight recorder runs for socket uid" in refused.stderr
+    assert "is being written" in trace(host, settings, "flight-recorder", "dump")
+    until(lambda: "finished" in trace(host, settings, "list"), settings.with_name("log"))
+    run = host.temper("trace", "flight-recorder", "stop", "--settings", str(settings))
+    assert run.returncode == 2
+    assert "the flight recorder is off" in run.stderr
+
+
+def test_the_flight_recorder_is_stopped(host, settings):
+    trace(host, settings, "flight-recorder", "start")
+    assert "is off" in trace(host, settings, "flight-recorder", "stop")
+    assert json.loads(trace(host, settings, "list", "--output", "json")) == []
+
+
+def flight_section(host, settings):
+    """Return the flight recorder's part of ``/observe``, empty while it has none."""
+    observed = json.loads(
+        host.temper("observe", "--settings", str(settings), "--output", "json").stdout
+    )
+    return observed.get("sections", {}).get("trace", {}).get("flight_recorder", {})
+
+
+def doctor(host, settings):
+    """Return what ``temper doctor`` prints, on one line."""
+    return " ".join(host.temper("doctor", "--settings", str(settings)).stdout.split())
+
+
 def test_ctrl_c_ends_a_capture_and_keeps_what_there_is(host, settings, tmp_path):
     out = tmp_path / "x.pftrace"
     words = ("trace", "capture", "--seconds", "30", "--out", str(out), "--settings", str(settings))
@@ -98,6 +140,7 @@ def test_nothing_is_left_of_a_capture_whose_agent_is_killed(host, settings):
         (("capture", "--cpus", "x"), "is not a list of CPUs"),
         (("fetch", "none"), "the agent has no trace"),
         (("delete", "none"), "the agent has no trace"),
+        (("flight-recorder", "dump"), "the flight recorder is off"),
     ],
 )
 def test_what_makes_no_sense_is_refused(host, settings, words, message):

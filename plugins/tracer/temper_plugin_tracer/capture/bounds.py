@@ -28,6 +28,8 @@ class Ending(StrEnum):
     """Somebody ended it."""
     VIOLATION = "violation"
     """A violation of the linter, for which a flight recorder had waited."""
+    BUDGET = "budget"
+    """A flight recorder took more CPU time than it may."""
 
 
 @frozen

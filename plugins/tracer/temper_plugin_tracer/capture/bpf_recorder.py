@@ -13,6 +13,7 @@ import numpy as np
 
 from temper_core import BpfError, Skeleton, load_object
 from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.flight_cost import KernelTally
 from temper_plugin_tracer.capture.kernel_layout import (
     EVENT_BYTES,
     NAME_BYTES,
@@ -132,6 +133,27 @@ class BpfRecorder:
         """Return the newest events of rings that wrap, after ``end``."""
         events = {cpu: as_events(ring.last()) for cpu, ring in enumerate(self._rings)}
         return Drained({cpu: each for cpu, each in events.items() if len(each)}, self._names.take())
+
+    def take_names(self) -> np.ndarray:
+        """Return the names that were noted since the last call."""
+        return self._names.take()
+
+    @property
+    def ring_events(self) -> int:
+        """How many events the ring of each CPU holds."""
+        return len(self._rings[0].records)
+
+    def reserved(self) -> list[int]:
+        """Return by CPU how many events were recorded so far, overwritten ones included."""
+        return [int(ring.state["reserved"][0]) for ring in self._rings]
+
+    def tally(self) -> KernelTally:
+        """Return what the programs have counted of rings that wrap."""
+        sums = [
+            sum(int(ring.state[name][0]) for ring in self._rings)
+            for name in ("reserved", "passed", "timed", "timed_ns")
+        ]
+        return KernelTally(*sums)
 
     def losses(self) -> Losses:
         """Return what found no room so far."""

@@ -24,27 +24,32 @@ from temper_core import (
     Snapshot,
     rfc3339,
 )
-from temper_plugin_tracer.capture.bounds import MIB
+from temper_plugin_tracer.capture.bounds import MIB, Ending
 from temper_plugin_tracer.capture.choosing import Chooser
+from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.node_lock import DIRECTORY, NodeLock
 from temper_plugin_tracer.capture.node_notes import MOST_LOOKS, look_of, notes
 from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store, new_id
+from temper_plugin_tracer.capture.unlinked_file import PARTIAL
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-ENTRY_POINT = "temper_plugin_tracer.capture.helper:capture"
 HELPER_MEMORY = 256 * MIB
-HELPER_CPU_S = 120
 WRITING_S = 600.0
 """How long the helper may take to write the trace after the recording, at the lowest priority."""
-SETTLE_S = 1.0
+STOP_S = 3.0
+"""How long a stopped helper may take to end."""
 BEGUN = EventKind("trace_begun", "A trace is being captured; the subject is what is captured.")
 FINISHED = EventKind("trace_finished", "A trace is captured; the subject is its id.")
 FAILED = EventKind("trace_failed", "A trace could not be captured.", level=EventLevel.WARNING)
 DELETED = EventKind("trace_deleted", "A kept trace was deleted; the subject is its id.")
-KINDS = (BEGUN, FINISHED, FAILED, DELETED)
+ENDED = EventKind(
+    "flight_recorder_ended",
+    "The flight recorder has ended without a trace; the subject is what it recorded.",
+)
+KINDS = (BEGUN, FINISHED, FAILED, DELETED, ENDED)
 WHOLE_NODE = "the whole node"
 
 
@@ -55,10 +60,12 @@ class Holder:
     id: str
     by: str
     remaining_s: float
+    kind: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the body of the refusal."""
-        error = f"a trace is being captured by {self.by}, for {self.remaining_s:.0f} s more"
+        what = f"the {self.kind} runs for" if self.kind else "a trace is being captured by"
+        error = f"{what} {self.by}, for {self.remaining_s:.0f} s more"
         return {
             "error": error,
             "id": self.id,
@@ -87,6 +94,7 @@ class Running:
     began_s: float
     helper: HelperProcess
     is_ending: bool = False
+    stopped_by: str = ""
     looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
 
     def remaining_s(self, now: float) -> float:
@@ -97,6 +105,7 @@ class Running:
         """Return it as an entry of ``/traces``."""
         remaining_s = self.remaining_s(now)
         return {
+            **self.request.plan.shown,
             "id": self.id,
             "state": "recording" if remaining_s else "writing",
             "by": self.by,
@@ -167,19 +176,49 @@ class Captures:
                 self._node_lock.release()
                 raise
             self._failed = None
-            self._record(BEGUN, selection.label or WHOLE_NODE, f"asked by {by}")
+            kind = request.plan.shown.get("kind")
+            reason = f"{kind}, asked by {by}" if kind else f"asked by {by}"
+            self._record(BEGUN, selection.label or WHOLE_NODE, reason)
             return self._running.document(time.monotonic())
 
-    def end(self, capture: str, by: str) -> dict[str, Any] | None:
-        """End the recording of a running capture, and keep it. Return its entry, None without."""
+    @property
+    def running(self) -> Running | None:
+        """The capture that is recorded or written now."""
+        with self._lock:
+            self.settle()
+            return self._running
+
+    def end(self, capture: str, by: str, ending: Ending = Ending.ASKED) -> dict[str, Any] | None:
+        """End the recording of a running capture, and keep it. Return its entry, None without.
+
+        The first call decides what is told of the ending.
+        """
         with self._lock:
             self.settle()
             running = self._running
             if running is None or running.id != capture:
                 return None
-            self._context.state.write(f"{capture}{END}", by.encode(errors="replace"))
-            running.is_ending = True
+            if not running.is_ending:
+                if not running.request.plan.follows:
+                    self._write_notes(capture, running.looks)
+                wish = f"{ending}\n{by}".encode(errors="replace")
+                self._context.state.write(f"{capture}{END}", wish)
+                running.is_ending = True
             return running.document(time.monotonic())
+
+    def stop(self, capture: str, by: str) -> bool:
+        """End a running capture at once, and keep nothing of it. Return whether there was one."""
+        with self._lock:
+            self.settle()
+            running = self._running
+            if running is None or running.id != capture:
+                return False
+            running.stopped_by = by
+            running.helper.stop()
+            with suppress(PluginError, TimeoutError):
+                running.helper.result(STOP_S)
+            self.settle()
+            return True
 
     def delete(self, capture: str, by: str) -> bool:
         """Delete a finished capture. Return whether there was one. Raises OSError."""
@@ -218,6 +257,8 @@ class Captures:
             if running is None:
                 return
             running.looks.append(look_of(snapshot))
+            if not running.request.plan.follows:
+                return
             with suppress(MachineError):
                 self._write_notes(running.id, running.looks)
 
@@ -231,11 +272,16 @@ class Captures:
         try:
             result = running.helper.result()
         except (PluginError, TimeoutError) as error:
-            self._fail(running, getattr(error, "reason", "") or str(error))
+            if running.stopped_by:
+                self._tell_end(running, f"stopped by {running.stopped_by}")
+            else:
+                self._fail(running, getattr(error, "reason", "") or str(error))
         else:
-            reason = result.get("error", "")
+            reason, unkept = result.get("error", ""), result.get("unkept", "")
             if reason:
                 self._fail(running, reason)
+            elif unkept:
+                self._tell_end(running, unkept)
             else:
                 self._record(FINISHED, running.id, _in_words(result, running.by))
         self._remove_notes(running.id)
@@ -247,7 +293,10 @@ class Captures:
             if running is not None:
                 running.helper.stop()
                 self._remove_notes(running.id)
-                self._record(FAILED, running.id, "the agent ends")
+                if running.request.plan.follows:
+                    self._record(FAILED, running.id, "the agent ends")
+                else:
+                    self._tell_end(running, "the agent ends")
                 self._running = None
             self._node_lock.release()
 
@@ -256,7 +305,7 @@ class Captures:
         looks = [look_of(self._snapshot)] if self._snapshot is not None else []
         directory = self.store.directory
         self._write_notes(capture, looks)
-        bounds = asdict(request.bounds)
+        bounds, plan = asdict(request.bounds), request.plan
         if self._free_bytes is not None:
             bounds["free_bytes"] = self._free_bytes
         argument = {
@@ -268,14 +317,15 @@ class Captures:
             "bounds": bounds,
             "selection": selection.document(),
             "cores": [[cpu.id, cpu.core] for cpu in self._context.machine.cpus],
+            **plan.argument,
         }
         try:
             helper = self._context.helper(
-                ENTRY_POINT,
+                plan.entry_point,
                 argument,
                 HelperBounds(
                     memory_bytes=HELPER_MEMORY,
-                    cpu_s=HELPER_CPU_S,
+                    cpu_s=plan.cpu_s,
                     seconds=request.seconds + WRITING_S,
                 ),
             )
@@ -297,7 +347,12 @@ class Captures:
         raise HeldError(Holder("", by, max(0.0, left_s)))
 
     def _holder(self, running: Running) -> Holder:
-        return Holder(running.id, running.by, running.remaining_s(time.monotonic()))
+        kind = str(running.request.plan.shown.get("kind", ""))
+        return Holder(running.id, running.by, running.remaining_s(time.monotonic()), kind)
+
+    def _tell_end(self, running: Running, reason: str) -> None:
+        subject = running.selection.label or WHOLE_NODE
+        self._record(ENDED, subject, f"{reason} (asked by {running.by})")
 
     def _fail(self, running: Running, reason: str) -> None:
         self._failed = {
@@ -316,7 +371,7 @@ class Captures:
         store = self._store
         if store is None:
             return
-        suffixes = [NODE, END]
+        suffixes = [NODE, END, FLIGHT, f"{FLIGHT}{PARTIAL}"]
         if store.trace(capture) is None:
             suffixes += [SUMMARY, TRACE]
         for suffix in suffixes:
@@ -329,7 +384,8 @@ class Captures:
 
 def _in_words(result: Mapping[str, Any], by: str) -> str:
     lost = f", {result['lost']} lost" if result["lost"] else ""
+    cause = f" ({result['cause']})" if result.get("cause") else ""
     return (
         f"{result['events']} events in {result['seconds']:.2f} s{lost}, {result['bytes']} bytes, "
-        f"ended by {result['ended_by']}, asked by {by}"
+        f"ended by {result['ended_by']}{cause}, asked by {by}"
     )

@@ -76,10 +76,8 @@ class _Doors:
                 parse_trace_request(request.json()), str(request.requester)
             )
         except HeldError as error:
-            document = error.holder.document()
-            headers = {"retry-after": str(int(error.holder.remaining_s) + 1)}
-            return _json(document, CONFLICT, headers)
-        return _json(entry, ACCEPTED, {"location": f"/trace/{entry['id']}"})
+            return refusal(error)
+        return json_answer(entry, ACCEPTED, {"location": f"/trace/{entry['id']}"})
 
     def file(self, request: Request) -> Answer:
         capture = request.query["id"]
@@ -103,24 +101,31 @@ class _Doors:
         except FileNotFoundError:
             return self._missing(capture)
         encoded = base64.b64encode(content).decode()
-        return _json({"id": capture, "offset": offset, "bytes": size, "content": encoded})
+        return json_answer({"id": capture, "offset": offset, "bytes": size, "content": encoded})
 
     def delete(self, request: Request) -> Answer:
         capture, by = request.query["id"], str(request.requester)
         ended = self._captures.end(capture, by)
         if ended is not None:
-            return _json(ended, ACCEPTED)
+            return json_answer(ended, ACCEPTED)
         if self._captures.delete(capture, by):
-            return _json({"id": capture, "state": "deleted"})
-        return _json({"error": f"there is no trace {capture!r}"}, NOT_FOUND)
+            return json_answer({"id": capture, "state": "deleted"})
+        return json_answer({"error": f"there is no trace {capture!r}"}, NOT_FOUND)
 
     def _missing(self, capture: str) -> Answer:
         if self._captures.is_running(capture):
-            return _json({"error": f"the trace {capture} is not finished yet"}, CONFLICT)
-        return _json({"error": f"there is no trace {capture!r}"}, NOT_FOUND)
+            return json_answer({"error": f"the trace {capture} is not finished yet"}, CONFLICT)
+        return json_answer({"error": f"there is no trace {capture!r}"}, NOT_FOUND)
 
 
-def _json(document: Any, status: int = 200, headers: Any = None) -> Answer:  # noqa: ANN401 - JSON
+def refusal(error: HeldError) -> Answer:
+    """Return the answer to who asks while another capture runs."""
+    headers = {"retry-after": str(int(error.holder.remaining_s) + 1)}
+    return json_answer(error.holder.document(), CONFLICT, headers)
+
+
+def json_answer(document: Any, status: int = 200, headers: Any = None) -> Answer:  # noqa: ANN401 - JSON
+    """Return *document* as an answer."""
     return Answer(json.dumps(document).encode(), status=status, headers=headers or {})
 
 

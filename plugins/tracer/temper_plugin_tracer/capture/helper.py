@@ -7,6 +7,7 @@ has no name, and the kernel removes the BPF object with it, so nothing is left b
 import json
 import os
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
 
 MIB = 1024 * 1024
+NOTHING_MORE: Mapping[str, Any] = {}
 
 
 @frozen
@@ -68,36 +70,35 @@ def _capture(order: Order) -> dict[str, Any]:
         UnlinkedFile.create(store.directory) as raw_file,
     ):
         raw_file.forget_name()
-        _refuse_full_disk(raw_file.descriptor, order.bounds)
+        refuse_full_disk(raw_file.descriptor, order.bounds)
         trace.reserve(order.bounds.bytes)  # a disk that fills meanwhile does not matter then
         raw = RawFile(raw_file.descriptor)
         with open_recorder(order.backend, order.selection) as recorder:
-            _work_promptly()
+            work_promptly()
             recorded = record(
                 recorder, raw, raw_file.descriptor, order.bounds, lambda: _asked_ending(order)
             )
-            _step_back()
+            step_back()
             backend = recorder.name
-        told = TraceContext(
-            order.id,
-            order.node,
-            order.by,
-            backend,
-            order.selection,
-            order.bounds,
-            order.cores,
-            _notes(order),
-        )
-        return _publish(store, trace, Encoding(raw, recorded, told), began_at)
+        told = context_of(order, backend)
+        return publish(store, trace, Encoding(raw, recorded, told), began_at)
 
 
-def _publish(
-    store: Store, trace: UnlinkedFile, encoding: Encoding, began_at: float
+def publish(
+    store: Store,
+    trace: UnlinkedFile,
+    encoding: Encoding,
+    began_at: float,
+    more: Mapping[str, Any] = NOTHING_MORE,
 ) -> dict[str, Any]:
+    """Encode a recording into *trace*, give that its name, and return the summary with *more*.
+
+    Raises OSError.
+    """
     told = encoding.told
     outcome = encode(encoding, trace.descriptor)
     os.ftruncate(trace.descriptor, outcome.bytes)
-    summary = _summary(told, encoding.recorded, outcome, began_at)
+    summary = {**_summary(told, encoding.recorded, outcome, began_at), **more}
     removed = store.make_room(outcome.bytes)
     with UnlinkedFile.create(store.directory) as note:
         os.write(note.descriptor, json.dumps(summary).encode())
@@ -133,13 +134,28 @@ def _asked_ending(order: Order) -> Ending | None:
     return Ending.ASKED if is_asked else None
 
 
+def context_of(order: Order, backend: str) -> TraceContext:
+    """Return what the trace says of its capture and of the node."""
+    return TraceContext(
+        order.id,
+        order.node,
+        order.by,
+        backend,
+        order.selection,
+        order.bounds,
+        order.cores,
+        _notes(order),
+    )
+
+
 def _notes(order: Order) -> NodeNotes:
     with suppress(OSError, ValueError):
         return read_notes(Path(order.directory, f"{order.id}{NODE}").read_bytes())
     return NodeNotes()
 
 
-def _refuse_full_disk(descriptor: int, bounds: Bounds) -> None:
+def refuse_full_disk(descriptor: int, bounds: Bounds) -> None:
+    """Raise TemperError if the file system has no room for a trace within *bounds*."""
     free = free_bytes(descriptor)
     if free < bounds.free_bytes + bounds.bytes:
         raise _NoRoomError(
@@ -152,7 +168,7 @@ class _NoRoomError(TemperError):
     """There is no room for a trace."""
 
 
-def _work_promptly() -> None:
+def work_promptly() -> None:
     """Drain at the usual priority. At a helper's priority a busy node would lose events."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
@@ -160,7 +176,7 @@ def _work_promptly() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, 0)
 
 
-def _step_back() -> None:
+def step_back() -> None:
     """Encode at the priority of a helper."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -168,4 +184,12 @@ def _step_back() -> None:
         os.setpriority(os.PRIO_PROCESS, 0, 19)
 
 
-__all__ = ["Order", "capture"]
+__all__ = [
+    "Order",
+    "capture",
+    "context_of",
+    "publish",
+    "refuse_full_disk",
+    "step_back",
+    "work_promptly",
+]

@@ -1,7 +1,7 @@
 """Captures in the agent: their endpoints, events and checks."""
 
-from collections.abc import Iterable
-from typing import Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from temper_core import (
     Check,
@@ -14,6 +14,8 @@ from temper_core import (
 from temper_plugin_tracer.capture.captures import KINDS, Captures
 from temper_plugin_tracer.capture.checks import BackendChecks
 from temper_plugin_tracer.capture.endpoints import endpoints
+from temper_plugin_tracer.capture.flight_endpoints import flight_endpoints
+from temper_plugin_tracer.capture.flight_recorder import FlightRecorder
 
 
 class TraceCaptures(OpenInstrument):
@@ -21,6 +23,7 @@ class TraceCaptures(OpenInstrument):
 
     def __init__(self, captures: Captures, backends: BackendChecks) -> None:
         self._captures = captures
+        self._flight = FlightRecorder(captures)
         self._backends = backends
 
     @classmethod
@@ -33,18 +36,23 @@ class TraceCaptures(OpenInstrument):
     def tell(self, snapshot: Snapshot) -> None:
         """Let a running capture tell of the node, and take the result of one that has ended."""
         self._captures.tell(snapshot)
+        self._flight.tell(snapshot)
+
+    def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - of itself
+        """Return the state of the flight recorder while it is on."""
+        return self._flight.section()
 
     def endpoints(self) -> Iterable[Endpoint]:
-        """Serve ``/trace`` and ``/traces``."""
-        return endpoints(self._captures)
+        """Serve ``/trace``, ``/traces`` and ``/flight-recorder``."""
+        return (*endpoints(self._captures), *flight_endpoints(self._flight))
 
     def events(self) -> Iterable[EventKind]:
         """Declare the events of captures."""
         return KINDS
 
     def checks(self) -> Iterable[Check]:
-        """Return which ways to record work here."""
-        return self._backends.checks()
+        """Return which ways to record work here, and whether the flight recorder runs."""
+        return (*self._backends.checks(), self._flight.check())
 
     def close(self) -> None:
         """End the running capture. Nothing of it is kept."""

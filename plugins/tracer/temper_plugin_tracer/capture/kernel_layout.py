@@ -28,9 +28,18 @@ NAME: Final = np.dtype(
 
 RING: Final = np.dtype(
     {
-        "names": ["reserved", "lost", "taken", "near", "is_left_out"],
-        "formats": ["<u8"] * 5,
-        "offsets": [0, 8, 64, 72, 80],
+        "names": [
+            "reserved",
+            "lost",
+            "timed",
+            "timed_ns",
+            "passed",
+            "taken",
+            "near",
+            "is_left_out",
+        ],
+        "formats": ["<u8"] * 8,
+        "offsets": [0, 8, 24, 32, 40, 64, 72, 80],
         "itemsize": RING_BYTES,
     }
 )

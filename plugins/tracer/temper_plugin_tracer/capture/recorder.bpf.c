@@ -20,6 +20,7 @@
 #define TASK_FROZEN 0x8000
 #define UNINTERRUPTIBLE 0x2
 #define INTERRUPT_WAKES 1
+#define TIMED_EVERY 64
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -77,7 +78,9 @@ struct ring {
 	u64 reserved;
 	u64 lost;
 	u64 interrupts; /* handlers that run now */
-	u64 unused[5];
+	u64 timed, timed_ns; /* what some of the events took, where the newest are kept */
+	u64 passed; /* events that the selection left out, counted there too */
+	u64 unused[2];
 	u64 taken;     /* user space: the events before it are drained */
 	u64 near;      /* until then a selected thread may wait or run here */
 	u64 is_left_out; /* user space: nothing of this CPU is recorded */
@@ -212,6 +215,13 @@ static __always_inline bool is_near(u32 cpu, u64 now)
 	return ring && ring->near >= now;
 }
 
+static __always_inline int pass(struct ring *ring)
+{
+	if (settings.wraps)
+		ring->passed++;
+	return 0;
+}
+
 /* Reserve a slot of the ring of this CPU. NULL if it has no room. */
 static __always_inline struct event *new_event(struct ring *ring, u32 cpu, u64 *at)
 {
@@ -232,11 +242,17 @@ static __always_inline struct event *new_event(struct ring *ring, u32 cpu, u64 *
  * Publish a record by its last four bytes: kind, flags and lap. The exchange orders them after the
  * other fields on every machine.
  */
-static __always_inline void commit(struct event *event, u64 at, u32 kind, u32 flags)
+static __always_inline void commit(struct ring *ring, struct event *event, u64 at, u32 kind,
+				   u32 flags)
 {
 	u32 lap = (at >> settings.ring_bits) + 1;
+	u64 began = event->ns;
 
 	__sync_lock_test_and_set((u32 *)&event->kind, kind | flags << 8 | lap << 16);
+	if (settings.wraps && at % TIMED_EVERY == 0) {
+		ring->timed++;
+		ring->timed_ns += bpf_ktime_get_boot_ns() - began;
+	}
 }
 
 static __always_inline u32 reported_state(struct task_struct *task, bool preempt, u32 state)
@@ -271,7 +287,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (is_selected(next) || is_selected(prev))
 			mark_near(cpu, now);
 		else if (ring->near < now)
-			return 0;
+			return pass(ring);
 	}
 	event = new_event(ring, cpu, &at);
 	if (!event)
@@ -284,7 +300,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	event->target = cpu;
 	event->state = reported_state(prev, preempt, state);
 	event->prio = next->prio;
-	commit(event, at, SWITCH, 0);
+	commit(ring, event, at, SWITCH, 0);
 	return 0;
 }
 
@@ -309,7 +325,7 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 		if (is_selected(wakee))
 			mark_near(target, now);
 		else if (!is_near(target, now) && !is_selected(waker))
-			return 0;
+			return pass(ring);
 	}
 	event = new_event(ring, cpu, &at);
 	if (!event)
@@ -322,7 +338,7 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 	event->target = target;
 	event->state = 0;
 	event->prio = wakee->prio;
-	commit(event, at, WAKING, !waker->pid || ring->interrupts ? INTERRUPT_WAKES : 0);
+	commit(ring, event, at, WAKING, !waker->pid || ring->interrupts ? INTERRUPT_WAKES : 0);
 	return 0;
 }
 
@@ -341,7 +357,7 @@ int BPF_PROG(on_migration, struct task_struct *task, int target)
 		if (is_selected(task))
 			mark_near(target, now);
 		else if (!is_near(target, now))
-			return 0;
+			return pass(ring);
 	}
 	event = new_event(ring, cpu, &at);
 	if (!event)
@@ -354,7 +370,7 @@ int BPF_PROG(on_migration, struct task_struct *task, int target)
 	event->target = target;
 	event->state = 0;
 	event->prio = task->prio;
-	commit(event, at, MIGRATION, 0);
+	commit(ring, event, at, MIGRATION, 0);
 	return 0;
 }
 
@@ -374,7 +390,7 @@ static __always_inline int note_handler(u32 kind, u32 number, int change)
 		ring->interrupts--;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects && ring->near < now)
-		return 0;
+		return pass(ring);
 	event = new_event(ring, cpu, &at);
 	if (!event)
 		return 0;
@@ -386,7 +402,7 @@ static __always_inline int note_handler(u32 kind, u32 number, int change)
 	event->target = cpu;
 	event->state = 0;
 	event->prio = 0;
-	commit(event, at, kind, 0);
+	commit(ring, event, at, kind, 0);
 	return 0;
 }
 

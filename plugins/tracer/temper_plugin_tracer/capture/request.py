@@ -9,8 +9,10 @@ from attrs.validators import deep_iterable, ge, in_, instance_of, le, max_len, o
 from temper_core import InputError, fit_body
 from temper_plugin_tracer.capture import bounds
 from temper_plugin_tracer.capture.bounds import Bounds
+from temper_plugin_tracer.capture.helper_plan import HelperPlan
 
 SOURCE = "trace request"
+ENTRY_POINT = "temper_plugin_tracer.capture.helper:capture"
 MOST_CPU = 8_191
 LONGEST_NAME = 1_024
 BACKENDS = ("auto", "bpf")
@@ -77,15 +79,25 @@ class TraceRequest:
         """The bounds."""
         return Bounds(self.seconds, self.bytes, self.events)
 
+    @property
+    def plan(self) -> HelperPlan:
+        """What its helper process runs."""
+        return HelperPlan(ENTRY_POINT)
+
 
 def parse_trace_request(body: Any) -> TraceRequest:  # noqa: ANN401 - JSON
     """Read a request's *body*, which may be empty. Raise InputError if it is invalid."""
     request = fit_body(
         body, TraceRequest, source=SOURCE, example='{"seconds": 5, "pod": "shop/mysql-0"}'
     )
+    refuse_contradictions(request)
+    return request
+
+
+def refuse_contradictions(request: TraceRequest) -> None:
+    """Raise InputError if *request* selects several things, or a container of no pod."""
     chosen = [bool(request.pod), bool(request.cgroup), request.process is not None]
     if sum(chosen) > 1:
         raise InputError("a trace is of one of pod, cgroup and process, or of the whole node")
     if request.container and not request.pod:
         raise InputError("container names a container of a pod: give pod as well")
-    return request

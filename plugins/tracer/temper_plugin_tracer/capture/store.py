@@ -12,6 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from temper_plugin_tracer.capture.bounds import MOST_KEPT, MOST_KEPT_BYTES
+from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.unlinked_file import PARTIAL
 
 TRACE, SUMMARY, NODE, END = ".pftrace", ".json", ".node", ".end"
@@ -58,7 +59,7 @@ class Store:
 
     def remove(self, capture: str) -> None:
         """Remove all files of a capture. A missing one is no error. Raises OSError."""
-        for suffix in (TRACE, SUMMARY, NODE, END):
+        for suffix in (TRACE, SUMMARY, NODE, END, FLIGHT):
             (self.directory / f"{capture}{suffix}").unlink(missing_ok=True)
 
     def make_room(
@@ -80,7 +81,7 @@ class Store:
         left = [
             path
             for path in self.directory.iterdir()
-            if path.name not in whole and path.suffix in {SUMMARY, NODE, END, PARTIAL}
+            if path.name not in whole and path.suffix in {SUMMARY, NODE, END, FLIGHT, PARTIAL}
         ]
         for path in left:
             path.unlink(missing_ok=True)

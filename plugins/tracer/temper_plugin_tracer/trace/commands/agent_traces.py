@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from temper_core import InputError, MachineError, ask_agent
 from temper_core.observed import number, rows, text
@@ -20,6 +20,18 @@ OTHER_VERSION = "is its version another?"
 def begin(body: Mapping[str, object], settings: Settings) -> Row:
     """Begin a capture and return its entry. Raises as ``ask_agent``."""
     return _table(ask_agent("/trace", method="POST", body=body, settings=settings), "/trace")
+
+
+def flight_recorder(
+    method: Literal["GET", "POST", "DELETE"],
+    settings: Settings,
+    *,
+    below: str = "",
+    body: Mapping[str, object] | None = None,
+) -> Row:
+    """Ask the flight recorder, and return the agent's answer. Raises as ``ask_agent``."""
+    path = f"/flight-recorder{below}"
+    return _table(ask_agent(path, method=method, body=body, settings=settings), path)
 
 
 def entries(settings: Settings) -> tuple[Row, ...]:

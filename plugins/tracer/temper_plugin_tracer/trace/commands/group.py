@@ -12,6 +12,7 @@ COMMANDS: Mapping[str, str] = {
     "compare": "Show how runs and waits differ between two traces.",
     "delete": "End a capture that runs, or delete a finished trace.",
     "fetch": "Copy a finished trace from the agent into a file.",
+    "flight-recorder": "Keep the newest events, and write them as a trace at a violation.",
     "list": "List the traces that the agent has, and the capture that runs.",
 }
 

@@ -1,0 +1,1 @@
+"""The commands of ``temper trace flight-recorder``, each imported on use."""
