@@ -8,8 +8,8 @@ from temper_core.console import FiniteRange, printable, read_settings, settings_
 from temper_core.observed import text
 from temper_plugin_tracer.capture import bounds, flight_request
 from temper_plugin_tracer.trace.commands import agent_traces
-from temper_plugin_tracer.trace.commands.agent_traces import MIB
 from temper_plugin_tracer.trace.commands.capture import cpu_list
+from temper_plugin_tracer.trace.commands.progress_bar import MIB
 
 
 @click.command("start")
