@@ -1,6 +1,6 @@
 """Generates the table of proven and unproven plan shapes. Cog writes it into ``starvation.md``."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from temper_core.plan.shape_arguments import is_served
 from temper_core.plan.shapes import Verdict, proven_shapes
@@ -44,12 +44,15 @@ def _unproven() -> Iterator[str]:
             if table.verdict(shape, cpus) is Verdict.UNPROVEN
         }
         argued = sorted(str(shape) for shape in shapes if is_served(shape.layers))
-        yield f"**On {cpus} CPUs by the order of dispatch alone: {len(argued)}**"
-        yield ""
-        yield from (f"- `{shape}`" for shape in argued)
-        yield ""
+        yield from _listed(f"On {cpus} CPUs proven by the order of dispatch alone", argued)
         unproven = sorted(str(shape) for shape in shapes if not is_served(shape.layers))
-        yield f"**Unproven on {cpus} CPUs: {len(unproven)}**"
-        yield ""
-        yield from (f"- `{shape}`" for shape in unproven)
+        yield from _listed(f"On {cpus} CPUs unproven", unproven)
+
+
+def _listed(title: str, shapes: Collection[str]) -> Iterator[str]:
+    """Yield the number of *shapes*, and a list of them."""
+    yield f"{title}: {len(shapes) or 'none'}."
+    yield ""
+    if shapes:
+        yield from (f"- `{shape}`" for shape in shapes)
         yield ""

@@ -17,7 +17,7 @@ def _hourly(name: str) -> str:
 
 ADMISSIONS = MetricFamily(
     "temper_overcommit_admissions_total",
-    "Pods that the API server asked about, by what came of it.",
+    "Pods that the API server sent for admission, by outcome.",
     "counter",
     ("outcome",),
     _panels("Admissions by outcome", "per_second"),
@@ -37,14 +37,14 @@ FREED = MetricFamily(
 )
 ADMISSION_SECONDS = MetricFamily(
     "temper_overcommit_admission_seconds",
-    "Time in which an admission was decided, without reading the request.",
+    "Time that the decision about a pod took, without reading the request.",
     "histogram",
     panels=_panels("Time of an admission", "seconds"),
     service=WEBHOOK,
 )
 CERTIFICATE_EXPIRY = MetricFamily(
     "temper_overcommit_certificate_expiry_timestamp_seconds",
-    "When the certificate that is served expires.",
+    "Time at which the served certificate expires.",
     panels=_panels(
         "Certificates are valid for",
         "seconds",
@@ -55,7 +55,7 @@ CERTIFICATE_EXPIRY = MetricFamily(
 )
 AUTHORITY_EXPIRY = MetricFamily(
     "temper_overcommit_authority_expiry_timestamp_seconds",
-    "When the newest certificate authority expires.",
+    "Time at which the newest certificate authority expires.",
     panels=_panels(
         "Certificates are valid for",
         "seconds",
@@ -66,7 +66,7 @@ AUTHORITY_EXPIRY = MetricFamily(
 )
 CERTIFICATES = MetricFamily(
     "temper_overcommit_certificates_taken_up_total",
-    "Certificates that were taken up to be served, the first one included.",
+    "Certificates that the replica began to serve, the first one included.",
     "counter",
     panels=_panels(
         "New certificates, and failed checks",
@@ -78,7 +78,7 @@ CERTIFICATES = MetricFamily(
 )
 CHECK_FAILURES = MetricFamily(
     "temper_overcommit_certificate_check_failures_total",
-    "Looks at the Secret and the configuration that failed.",
+    "Failed reads of the Secret and the configuration.",
     "counter",
     panels=_panels(
         "New certificates, and failed checks",
@@ -100,7 +100,7 @@ OVERCOMMIT = (
 
 REQUESTS = MetricFamily(
     "temper_placement_requests_total",
-    "Questions of the scheduler, by what came of them",
+    "Requests of the scheduler, by outcome.",
     "counter",
     ("outcome",),
     _panels("Requests of the scheduler", "per_second"),
@@ -108,14 +108,14 @@ REQUESTS = MetricFamily(
 )
 REQUEST_SECONDS = MetricFamily(
     "temper_placement_request_seconds",
-    "Seconds that an answer took",
+    "Time that an answer took.",
     "histogram",
     panels=_panels("Time of an answer", "seconds"),
     service=PLACEMENT,
 )
 SCORES = MetricFamily(
     "temper_placement_scores_total",
-    "Nodes scored, by the rule that decided",
+    "Nodes scored, by the rule that determined the score.",
     "counter",
     ("rule",),
     _panels("Nodes scored, by rule", "per_second"),
@@ -123,19 +123,19 @@ SCORES = MetricFamily(
 )
 NODES = MetricFamily(
     "temper_placement_nodes",
-    "Nodes known",
+    "Known nodes.",
     panels=_panels("Known", legend="nodes"),
     service=PLACEMENT,
 )
 PODS = MetricFamily(
     "temper_placement_pods",
-    "Bound pods known",
+    "Known pods that are bound to a node.",
     panels=_panels("Known", legend="pods"),
     service=PLACEMENT,
 )
 UNREADABLE = MetricFamily(
     "temper_placement_unreadable_pods_total",
-    "How often a pod could not be read",
+    "Times a pod could not be read.",
     "counter",
     panels=_panels(
         "Known", query="max(temper_placement_unreadable_pods_total{@})", legend="unreadable"
@@ -144,7 +144,7 @@ UNREADABLE = MetricFamily(
 )
 WATCH_UP = MetricFamily(
     "temper_placement_watch_up",
-    "Whether the watch is up",
+    "1 while the API server is watched, else 0, by `resource`.",
     labels=("resource",),
     panels=_panels(
         "Watches that are up, and lists",
@@ -155,7 +155,7 @@ WATCH_UP = MetricFamily(
 )
 WATCH_LISTS = MetricFamily(
     "temper_placement_watch_lists_total",
-    "How often the whole collection was listed",
+    "Times everything was listed anew, by `resource`.",
     "counter",
     ("resource",),
     _panels(

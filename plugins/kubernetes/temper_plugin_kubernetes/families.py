@@ -15,7 +15,7 @@ def _requests(legend: str, *, fleet: str = OTHERS) -> tuple[PanelHint, ...]:
 
 WATCH_UP = MetricFamily(
     "temper_kubernetes_watch_up",
-    "1 while the API server is watched, by `resource`: pods, node.",
+    "1 while the API server is watched, else 0, by `resource`: pods, node.",
     labels=("resource",),
     panels=(
         PanelHint("API server watched", "yes_no"),
@@ -29,7 +29,7 @@ WATCH_UP = MetricFamily(
 )
 RESTARTS = MetricFamily(
     "temper_kubernetes_watch_restarts_total",
-    "Times a watch ended, for whatever reason, by `resource`.",
+    "Times a watch ended, by `resource`.",
     "counter",
     ("resource",),
     _requests("watch ended: {{resource}}"),
@@ -43,7 +43,7 @@ LISTS = MetricFamily(
 )
 WRITTEN = MetricFamily(
     "temper_kubernetes_writes_total",
-    "Writes to the API server, and those that failed, by `write`.",
+    "Writes to the API server, by `write`: annotations, events, and each with `_failed`.",
     "counter",
     ("write",),
     _requests("written: {{write}}", fleet="Writes to the API server"),

@@ -20,7 +20,7 @@ from temper_plugin_linter.limits import Limits
 
 AGE = MetricFamily(
     "temper_lint_violation_age_seconds",
-    "How long the oldest standing violation of the invariant has stood.",
+    "Age of the oldest current violation of an invariant.",
     labels=("invariant",),
     panels=(
         PanelHint(

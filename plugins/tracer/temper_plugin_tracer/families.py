@@ -26,7 +26,7 @@ LOST = MetricFamily(
 )
 NODE_WAITS = MetricFamily(
     "temper_node_wait_seconds",
-    "How long threads of the node waited for a CPU, in the windows in which that was watched.",
+    "Time that threads of the node waited for a CPU, in the watched windows.",
     kind="histogram",
     panels=(
         PanelHint("How long threads waited for a CPU", "seconds"),
@@ -35,7 +35,7 @@ NODE_WAITS = MetricFamily(
 )
 LAYER_WAITS = MetricFamily(
     "temper_layer_wait_seconds",
-    "How long a layer's threads waited for a CPU, in the windows in which that was watched.",
+    "Time that a layer's threads waited for a CPU, in the watched windows.",
     kind="histogram",
     labels=("layer",),
     panels=(
@@ -50,7 +50,7 @@ LAYER_WAITS = MetricFamily(
 )
 POD_WAITS = MetricFamily(
     "temper_pod_wait_seconds",
-    "How long a pod's threads waited for a CPU, in the windows in which that was watched.",
+    "Time that a pod's threads waited for a CPU, in the watched windows.",
     kind="histogram",
     labels=("namespace", "pod"),
     panels=(PanelHint("How long threads waited for a CPU", "seconds", board="pod"),),
