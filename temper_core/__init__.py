@@ -28,6 +28,7 @@ _HOMES = {
     "temper_core.http.client_network": ("client_network",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
+    "temper_core.logs": ("configure_logs",),
     "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
@@ -108,6 +109,8 @@ _HOMES = {
     "temper_core.records.tiers": ("LayerKind", "Tier"),
     "temper_core.records.versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
+    "temper_core.rich_output": ("VisibleConsole",),
+    "temper_core.standard_output": ("ReaderGone", "deliver"),
     "temper_core.records.wakes": (
         "Blocking",
         "Party",

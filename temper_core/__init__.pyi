@@ -20,6 +20,7 @@ from temper_core.http.bounds import Bounds
 from temper_core.http.client_network import client_network
 from temper_core.http.listener import listen_on
 from temper_core.json_items import JsonItems
+from temper_core.logs import configure_logs
 from temper_core.node.cgroups import thread_owner
 from temper_core.node.local_source import LocalPods
 from temper_core.node.pod_cgroups import find_pod_cgroups
@@ -107,7 +108,9 @@ from temper_core.records.wakes import (
     read_wake_window,
 )
 from temper_core.request_bodies import fit_body
+from temper_core.rich_output import VisibleConsole
 from temper_core.settings.fields import setting
+from temper_core.standard_output import ReaderGone, deliver
 
 __version__: str
 
@@ -177,6 +180,7 @@ __all__ = [
     "PodSourceContext",
     "Pressure",
     "QosClass",
+    "ReaderGone",
     "Request",
     "Requester",
     "Restored",
@@ -199,6 +203,7 @@ __all__ = [
     "Treatment",
     "Trial",
     "Violation",
+    "VisibleConsole",
     "WaitHistogram",
     "WakeEdge",
     "WakeWindow",
@@ -208,7 +213,9 @@ __all__ = [
     "claim_rank",
     "client_network",
     "completed_profiles",
+    "configure_logs",
     "cpu_millis",
+    "deliver",
     "event_stream",
     "explain_bpf_error",
     "find_pod_cgroups",

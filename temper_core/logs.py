@@ -33,7 +33,7 @@ with _without("rich"):
     import structlog
 
 
-def configure(level: str = "info") -> None:
+def configure_logs(level: str = "info") -> None:
     """Configure structlog for this process. A command calls it once."""
     renderer: structlog.typing.Processor = (
         _in_colours if sys.stderr.isatty() else structlog.processors.JSONRenderer()

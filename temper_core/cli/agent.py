@@ -52,7 +52,7 @@ def command(
     from temper_core import logs
     from temper_core.settings import load
 
-    logs.configure(log_level)
+    logs.configure_logs(log_level)
     _require_descriptors()
     effective = load(path)
     settings = _with_options(effective.settings, pods, listen, observe_only, strict_plugins)

@@ -84,10 +84,10 @@ def record(recording: RecordingOptions, settings: "Settings") -> None:
     MachineError if the node cannot be observed.
     """
     from temper_core.errors import MachineError, TemperError
-    from temper_core.logs import configure
+    from temper_core.logs import configure_logs
     from temper_core.rehearsal.writer import RecordingWriter
 
-    configure("warning")
+    configure_logs("warning")
     with held_interruptions(), closing(_snapshots(settings)) as snapshots:
         writer = RecordingWriter(recording.file, recording.max_bytes, source=snapshots.source)
         progress, why, failure = Progress("Ctrl-C ends it"), "", "something failed"

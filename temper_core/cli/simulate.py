@@ -32,11 +32,11 @@ def command(context: click.Context, /, file: Path, output: str, **overrides: Any
     errors.
     """
     from temper_core.cli.simulated_tables import print_simulation, simulation_document
-    from temper_core.logs import configure
+    from temper_core.logs import configure_logs
     from temper_core.rehearsal.simulation import simulate
 
     # The linter logs its violations, which are printed below.
-    configure("critical")
+    configure_logs("critical")
     simulation = simulate(file, _given(**overrides))
     if output == "json":
         import json

@@ -62,9 +62,9 @@ def test_a_log_on_a_terminal_is_visible_and_keeps_its_own_colours():
     code = (
         "sys.stderr.isatty = lambda: True\n"
         "def run():\n"
-        "    from temper_core.logs import configure\n"
+        "    from temper_core.logs import configure_logs\n"
         "    import structlog\n"
-        "    configure()\n"
+        "    configure_logs()\n"
         "    structlog.get_logger().warning(TEXT, pod=TEXT, problems=[TEXT])\n"
         "    return 0\n"
         "deliver(run)"
@@ -79,7 +79,7 @@ def test_a_log_on_a_terminal_is_visible_and_keeps_its_own_colours():
 
 def test_a_log_in_a_pipe_is_json_in_ascii():
     code = (
-        "from temper_core.logs import configure\nimport structlog\nconfigure()\n"
+        "from temper_core.logs import configure_logs\nimport structlog\nconfigure_logs()\n"
         "structlog.get_logger().warning('odd', pod=TEXT)"
     )
 

@@ -1,4 +1,4 @@
-"""The example and the abusive distribution import what is public in the core, and nothing below."""
+"""Distributions import what is public in the core, and nothing below."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,9 @@ import temper_core
 from tests.installed.wheels import ROOT
 
 FOLDERS = (
-    ROOT / "examples/temper-plugin-run-delay",
+    *sorted((ROOT / "examples").glob("temper-plugin-*")),
+    *sorted((ROOT / "libs").iterdir()),
+    *sorted((ROOT / "plugins").iterdir()),
     Path(__file__).parent / "temper-plugin-abusive",
 )
 PUBLIC_MODULES = {"temper_core.testing", "temper_core.console", "temper_core.observed"}

@@ -49,7 +49,7 @@ def command(
 
 
 def _show(ask: "Ask", interval: float, most: int | None) -> None:
-    from temper_core.rich_output import VisibleConsole
+    from temper_core import VisibleConsole
     from temper_plugin_console.top.looks import FEW, ObservationPoller
 
     console = VisibleConsole()

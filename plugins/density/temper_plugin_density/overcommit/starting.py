@@ -11,8 +11,7 @@ import prometheus_client
 import structlog
 from attrs import frozen
 
-from temper_core import listen_on, load_settings, parse_address, tier_of
-from temper_core.logs import configure
+from temper_core import configure_logs, listen_on, load_settings, parse_address, tier_of
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
@@ -76,7 +75,7 @@ def start(options: ServeOptions) -> None:
     texts = {"--listen": options.listen, "--observe": options.observe}
     addresses = {option: parse_address(text, option) for option, text in texts.items()}
     listening, observed = (listen_on(address, option) for option, address in addresses.items())
-    configure(options.log_level)
+    configure_logs(options.log_level)
     # They would add series with the start time of this replica to each counter.
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]  # has no types
     log.info(

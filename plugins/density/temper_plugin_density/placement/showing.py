@@ -7,8 +7,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from temper_core import VisibleConsole
 from temper_core.console import printable as plain
-from temper_core.rich_output import VisibleConsole
 
 PIPED_WIDTH = 10_000
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import prometheus_client
 
-from temper_core import listen_on, load_settings, parse_address
-from temper_core.logs import configure
+from temper_core import configure_logs, listen_on, load_settings, parse_address
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import PodReader
@@ -25,7 +24,7 @@ def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path 
     """Serve until SIGTERM. Raise InputError or MachineError if it cannot start."""
     reader = PodReader(load_settings(settings).priority_mapping)
     listening = parse_address(address, LISTEN)
-    configure(log_level)
+    configure_logs(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     access = find_access(kubeconfig)
     serve(Extender(reader, Ledger()).application(access), listen_on(listening, LISTEN))

@@ -7,7 +7,7 @@ PROGRAM = "kubectl temper"
 
 def kubectl_plugin() -> None:
     """Run ``kubectl temper ...``, the same as ``temper k8s ...``, and exit with its code."""
-    from temper_core.standard_output import deliver  # noqa: PLC0415 - slow
+    from temper_core import deliver  # noqa: PLC0415 - slow
     from temper_plugin_kubernetes.operators.kubectl import main  # noqa: PLC0415 - slow
 
     # A reader that ends early, such as head, must not interrupt changes to the nodes.

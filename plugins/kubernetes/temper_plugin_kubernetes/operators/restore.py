@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core import InputError
+from temper_core import InputError, ReaderGone
 from temper_core.console import printable
-from temper_core.standard_output import ReaderGone
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes

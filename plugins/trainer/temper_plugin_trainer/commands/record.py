@@ -10,9 +10,14 @@ from typing import Any
 
 import click
 
-from temper_core import InputError, find_pod_cgroups, load_settings, read_machine
+from temper_core import (
+    InputError,
+    configure_logs,
+    find_pod_cgroups,
+    load_settings,
+    read_machine,
+)
 from temper_core.console import FiniteRange, held_interruptions, is_interrupted
-from temper_core.logs import configure
 from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessSource, ProcessTrees
 from temper_plugin_trainer.recording import UNKNOWN, drafted_table, recorded_table
 from temper_plugin_trainer.sampling import ThreadSampler
@@ -58,7 +63,7 @@ def command(
 def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> ProcessSource:
     if pod is None:
         return ProcessTrees(pids)
-    configure("warning")
+    configure_logs("warning")
     cgroups = find_pod_cgroups(pod, load_settings(settings))
     return CgroupProcesses(cgroups.directories, cgroups.container)
 
