@@ -2,7 +2,8 @@
 
 As a pytest plugin it appends the outcome of each test to the file that ``TEMPER_TALLY`` names, one
 JSON object a line. As a program (``python -m tests.tally FOLDER [TARGET...]``) it compares the
-files of a folder with all tests that there are. The targets are those left out on purpose.
+files of a folder with all tests that there are. The targets are those left out on purpose. It also
+counts the guests that ``vm/run`` has booted meanwhile, and those that were lost.
 """
 
 import json
@@ -18,6 +19,8 @@ import pytest
 
 from tests.heavy import FOLDERS, TESTS, target_of
 
+GUESTS = "guests"
+"""The file of a folder to which ``vm/run`` appends a line per guest (``TEMPER_VM_TALLY``)."""
 NAMED = 20
 NOT_REACHED = "no step came to it"
 
@@ -104,9 +107,21 @@ def compare(
     ]
 
 
+def count_guests(folder: Path) -> list[str]:
+    """Return the line that tells how many guests were lost, none where no guest booted."""
+    path = folder / GUESTS
+    lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    outcomes = Counter(outcome for outcome, _, _ in lines)
+    enabled = sum(int(times) for _, times, _ in lines)
+    lost = ", ".join(f"{outcomes[name]} {name}" for name in ("broken", "died", "late"))
+    counts = f"{len(lines)} booted, schedulers enabled {enabled} times, {lost}"
+    return [f"guests   {counts}"] if lines else []
+
+
 def main(arguments: list[str]) -> None:
-    folder, *left_out = arguments
-    print(*compare(collect(), read(Path(folder)), frozenset(left_out)), sep="\n")  # noqa: T201
+    folder, left_out = Path(arguments[0]), frozenset(arguments[1:])
+    lines = [*compare(collect(), read(folder), left_out), *count_guests(folder)]
+    print(*lines, sep="\n")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ def free_port() -> int:
         return port
 
 
+@pytest.fixture(autouse=True)
+def no_tally(monkeypatch):
+    """The guests that are broken here on purpose do not count as lost."""
+    monkeypatch.delenv("TEMPER_VM_TALLY", raising=False)
+
+
 def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [VM_RUN, *map(str, arguments)], capture_output=True, text=True, check=False
@@ -80,8 +86,9 @@ def test_a_guest_that_dies_is_reported_with_the_last_words_of_its_kernel():
     assert "sysrq triggered crash" in ended.stderr
 
 
-def test_a_guest_that_the_emulator_broke_is_booted_once_more_and_that_is_printed(tmp_path):
-    console, share = tmp_path / "console", tmp_path / "share"
+def test_a_guest_that_the_emulator_broke_is_booted_once_more_and_both_count(tmp_path, monkeypatch):
+    console, share, tally = tmp_path / "console", tmp_path / "share", tmp_path / "tally"
+    monkeypatch.setenv("TEMPER_VM_TALLY", str(tally))
     script = f"[ -e $SHARE/before ] && exit 5; touch $SHARE/before; sync; {BREAK}"
 
     ended = run("--console", console, "--share", share, "sh", "-c", script)
@@ -90,6 +97,7 @@ def test_a_guest_that_the_emulator_broke_is_booted_once_more_and_that_is_printed
     assert f"the emulator broke the guest ('{BROKEN}'); once more" in ended.stderr
     assert BROKEN in (tmp_path / "console.first").read_text()
     assert BROKEN not in console.read_text()
+    assert tally.read_text() == "broken 0 0\nlived 0 0\n"
 
 
 def test_a_guest_that_the_emulator_broke_stays_dead_if_it_is_to_be_booted_once():

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.tally import Tally, compare, read
+from tests.tally import Tally, compare, count_guests, read
 
 TESTS = """
 import pytest
@@ -68,3 +68,14 @@ def test_what_no_step_ran_is_counted_apart_from_what_was_left_out():
 def test_a_target_that_was_not_left_out_on_purpose_counts_as_not_run():
     lines = compare({"a": "test-kube"}, {"a": "needs a plane"}, frozenset())
     assert "1 that no step ran" in lines[1]
+
+
+def test_guests_are_counted_with_their_schedulers_and_those_that_were_lost(tmp_path):
+    (tmp_path / "guests").write_text("lived 12 12\nbroken 1 0\nlived 3 3\nlate 0 0\n")
+    assert count_guests(tmp_path) == [
+        "guests   4 booted, schedulers enabled 16 times, 1 broken, 0 died, 1 late"
+    ]
+
+
+def test_a_run_without_guests_has_no_line_of_them(tmp_path):
+    assert count_guests(tmp_path) == []
