@@ -13,7 +13,7 @@ FILES = Path(__file__).parents[1] / "deploy/helm/temper/files"
 
 def alerts_reference() -> str:
     """Render every alert: its delay, its severity, its summary and its runbook."""
-    head = "| alert | severity | after | says | to do |"
+    head = "| alert | severity | after | summary | remedy |"
     groups = yaml.safe_load((FILES / "rules/alerts.yaml").read_text())["groups"]
     rows = [_alert(rule) for group in groups for rule in group["rules"]]
     return "\n".join([head, "| --- | --- | --- | --- | --- |", *rows])

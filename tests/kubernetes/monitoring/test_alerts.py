@@ -61,7 +61,7 @@ def test_numbers_are_told_as_people_read_them(rules):
     (stale,) = rules.fired(late, 30)[30]
 
     assert over.annotations["summary"] == "The agent of a uses 10% of a core."
-    assert stale.annotations["summary"] == "a has not known its pods for 10m 0s."
+    assert stale.annotations["summary"] == "The list of pods of a is 10m 0s old."
 
 
 def test_promtool_takes_the_file_as_it_stands():
