@@ -11,7 +11,7 @@ from temper_core import InputError
 from temper_plugin_tracer.capture import recording
 from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.choosing import Chooser
-from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.drained import Drained, Losses, gathered
 from temper_plugin_tracer.capture.kernel_layout import NAME, RING
 from temper_plugin_tracer.capture.pieces import count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
@@ -86,6 +86,22 @@ def test_pieces_cut_all_cpus_at_the_same_times_and_lose_nothing():
     for earlier, later in itertools.pairwise(parts):
         last = max(int(each["ns"][-1]) for each in earlier.values())
         assert all(int(each["ns"][0]) > last for each in later.values())
+
+
+def test_small_drains_are_joined_in_time_order():
+    drains = [
+        Drained({0: events(1, 4)}, names(7)),
+        Drained({1: events(2), 0: events(3, 6)}, names(8)),
+        Drained(),
+        Drained({1: events(*range(10, 15))}, names(9)),
+    ]
+    joined = [
+        ({cpu: each["ns"].tolist() for cpu, each in drained.events.items()}, drained.names["tid"])
+        for drained in gathered(drains, 5)
+    ]
+    assert [found for found, _ in joined] == [{0: [1, 3, 4, 6], 1: [2]}, {1: [10, 11, 12, 13, 14]}]
+    assert [tids.tolist() for _, tids in joined] == [[7, 8], [9]]
+    assert list(gathered([], 5)) == []
 
 
 def test_the_first_events_of_a_piece_are_the_earliest_of_all_cpus():

@@ -17,6 +17,7 @@ from temper_core import InputError
 from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
+from temper_plugin_tracer.trace.roster import TracedThread
 from tests.tracer.trace.traces import (
     BEGAN_NS,
     FACTS,
@@ -77,6 +78,50 @@ def test_what_perfetto_would_infer_wrongly_is_read_back(
         of_threads = events["kind"] <= Kind.WAKING
         events["tgid"][of_threads & (events["next"] % 7 == 0)] = 999
     assert np.array_equal(all_events(opened(written(gaps, threads(THREADS)))), in_time_order(gaps))
+
+
+TIDS = st.sampled_from([0, 1, 2, 127, 128, 16_383, 16_384, (1 << 22) - 1, 1 << 22, (1 << 32) - 1])
+STEPS_NS = st.integers(1, 300) | st.integers(1, 1 << 33)
+
+
+@st.composite
+def any_cpu_events(draw: st.DrawFn) -> np.ndarray:
+    """Return events of CPU 3 with numbers at the edges of their ranges, in any order of kinds."""
+    rows, ns = [], draw(st.integers(1, 1 << 60))
+    for kind in draw(st.lists(st.sampled_from(Kind), max_size=40)):
+        ns += draw(STEPS_NS)
+        of_thread = kind <= Kind.MIGRATION
+        target = draw(st.integers(0, 65_535)) if kind in {Kind.WAKING, Kind.MIGRATION} else 0
+        rows.append((
+            *(ns, draw(TIDS) if of_thread else 0, draw(TIDS)),
+            *(draw(TIDS) if kind <= Kind.WAKING else 0, 3, target),
+            draw(st.sampled_from([0, 1, 2, 0x80, 0x100])) if kind == Kind.SWITCH else 0,
+            draw(st.integers(-1, 139)) if of_thread else 0,
+            *(kind, draw(st.integers(0, 1)) if kind == Kind.WAKING else 0, 0),
+        ))  # fmt: skip
+    return np.array(rows, SCHED_EVENT)
+
+
+@settings(max_examples=200, deadline=None)
+@given(any_cpu_events(), st.integers(1, 4))
+def test_any_events_are_read_back(
+    tmp_path_factory: pytest.TempPathFactory, events: np.ndarray, pieces: int
+) -> None:
+    """No number is changed by the encoding, however the events were cut."""
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_bytes(written({3: events}, [], pieces=pieces))
+    assert all_events(PerfettoTrace(path)).tolist() == events.tolist()
+
+
+@given(st.lists(st.tuples(TIDS, TIDS), unique_by=lambda pair: pair[0]))
+def test_threads_in_any_order_are_read_back(
+    tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[int, int]]
+) -> None:
+    """A process may have a greater id than its threads, and labels may be absent."""
+    known = [TracedThread(tid, tgid, f"name {tid}") for tid, tgid in ids if tid]
+    path = tmp_path_factory.getbasetemp() / "threads"
+    path.write_bytes(written({}, known))
+    assert PerfettoTrace(path).threads == tuple(known)
 
 
 def test_blocks_are_bounded_and_in_time_order(opened: Opened) -> None:

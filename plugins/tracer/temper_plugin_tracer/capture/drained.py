@@ -1,6 +1,6 @@
 """What a recorder gives at a drain: the same for every backend."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from attrs import field, frozen
@@ -23,6 +23,54 @@ class Drained:
     def count(self) -> int:
         """The number of events."""
         return sum(len(events) for events in self.events.values())
+
+
+def gathered(drains: Iterable[Drained], most_events: int) -> Iterator[Drained]:
+    """Yield the drains joined with those after them, up to *most_events* events or a larger drain.
+
+    A node with few events has hundreds of small drains. Encoding one of them takes as long as
+    encoding thousands of events.
+    """
+    held: list[Drained] = []
+    count = 0
+    for drained in drains:
+        if held and count + drained.count > most_events:
+            yield _joined(held)
+            held, count = [], 0
+        held.append(drained)
+        count += drained.count
+    if held:
+        yield _joined(held)
+
+
+def _joined(drains: list[Drained]) -> Drained:
+    if len(drains) == 1:
+        return drains[0]
+    cpus = sorted({cpu for drained in drains for cpu in drained.events})
+    events = {
+        cpu: in_time_order(_end_to_end([each.events[cpu] for each in drains if cpu in each.events]))
+        for cpu in cpus
+    }
+    names = [each.names for each in drains if each.names is not None]
+    return Drained(events, _end_to_end(names) if names else None)
+
+
+def _end_to_end(parts: list[np.ndarray]) -> np.ndarray:
+    """Concatenate records as plain bytes, since numpy compares the fields of all parts first."""
+    layout = parts[0].dtype
+    plain = np.dtype((np.void, layout.itemsize))
+    return np.concatenate([each.view(plain) for each in parts]).view(layout)
+
+
+def in_time_order(events: np.ndarray) -> np.ndarray:
+    """Return events of one CPU in time order.
+
+    An interrupt between the reading of the clock and the reservation of a slot swaps two records.
+    """
+    ns = events["ns"]
+    if len(ns) > 1 and (ns[1:] < ns[:-1]).any():
+        return events[np.argsort(ns, kind="stable")]
+    return events
 
 
 @frozen

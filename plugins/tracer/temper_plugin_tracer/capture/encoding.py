@@ -8,6 +8,7 @@ from typing import BinaryIO, cast
 from attrs import frozen
 
 from temper_plugin_tracer.capture.bounds import Ending
+from temper_plugin_tracer.capture.drained import gathered
 from temper_plugin_tracer.capture.node_tracks import write_tracks
 from temper_plugin_tracer.capture.pieces import Events, count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
@@ -23,7 +24,7 @@ from temper_plugin_tracer.capture.who_is_who import SeenThreads
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedThread
 
-PIECE_EVENTS = 65_536
+PIECE_EVENTS = 131_072
 LEAST_PIECE = 1_024
 PIECES_OF_A_FILE = 32
 BYTES_OF_EVENT = 9
@@ -97,7 +98,7 @@ def _pieces(encoding: Encoding, names: dict[int, str]) -> Iterable[Events]:
     fitting = encoding.told.bounds.bytes // BYTES_OF_EVENT // PIECES_OF_A_FILE
     most = max(LEAST_PIECE, min(PIECE_EVENTS, fitting))
     seen = SeenThreads()
-    for drained in encoding.raw.drains():
+    for drained in gathered(encoding.raw.drains(), most):
         seen.add((), drained.names)
         names.update((tid, thread.name) for tid, thread in seen.known.items())
         seen.known.clear()
@@ -106,7 +107,7 @@ def _pieces(encoding: Encoding, names: dict[int, str]) -> Iterable[Events]:
 
 def _threads(encoding: Encoding) -> list[TracedThread]:
     seen = SeenThreads()
-    for drained in encoding.raw.drains():
+    for drained in gathered(encoding.raw.drains(), PIECE_EVENTS):
         seen.add(drained.events.values(), drained.names)
     return traced_threads(seen, encoding.told.notes.memberships)
 

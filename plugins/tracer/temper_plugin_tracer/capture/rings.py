@@ -5,6 +5,7 @@ import mmap
 import numpy as np
 from attrs import define, field
 
+from temper_plugin_tracer.capture.drained import in_time_order
 from temper_plugin_tracer.capture.kernel_layout import EVENT_BYTES, NAME, RING
 from temper_plugin_tracer.trace.events import SCHED_EVENT
 
@@ -80,13 +81,7 @@ def name_ring(names: mmap.mmap, state: mmap.mmap, *, bits: int) -> Ring:
 
 
 def as_events(records: np.ndarray) -> np.ndarray:
-    """Return records of a ring as events in time order.
-
-    An interrupt between the reading of the clock and the reservation of a slot swaps two records.
-    """
+    """Return records of a ring as events in time order."""
     events = records.view(SCHED_EVENT)
     events["spare"] = 0
-    ns = events["ns"]
-    if len(ns) > 1 and (ns[1:] < ns[:-1]).any():
-        events = events[np.argsort(ns, kind="stable")]
-    return events
+    return in_time_order(events)

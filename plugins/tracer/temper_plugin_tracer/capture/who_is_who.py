@@ -7,11 +7,10 @@ import numpy as np
 from attrs import define, field, frozen
 
 from temper_plugin_tracer.capture.bpf_recorder import text_of
-from temper_plugin_tracer.trace.events import Kind
+from temper_plugin_tracer.trace.events import Kind, chosen
 
 MOST_TIDS = 1 << 22
 """PID_MAX_LIMIT of 64-bit kernels."""
-THREADS = (Kind.SWITCH, Kind.WAKING, Kind.MIGRATION)
 
 
 @frozen
@@ -39,17 +38,15 @@ class SeenThreads:
     """The tids of the events, and the threads that the kernel has named."""
 
     _is_seen: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, bool))
-    _tgids: dict[int, int] = field(factory=dict)
+    _tgids: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, np.uint32))
     known: dict[int, KnownThread] = field(factory=dict)
 
     def add(self, events: Iterable[np.ndarray], names: np.ndarray | None) -> None:
         """Take the events and names of a drain."""
         for each in events:
             kinds = each["kind"]
-            threads = each[np.isin(kinds, THREADS)]
-            self._mark(threads["next"])
-            self._mark(each["prev"][(kinds == Kind.SWITCH) | (kinds == Kind.WAKING)])
-            self._note_processes(threads)
+            self._note(chosen(each, kinds <= Kind.MIGRATION))
+            self._mark(chosen(each, kinds <= Kind.WAKING)["prev"])
         if names is not None:
             self._name(names)
 
@@ -65,18 +62,22 @@ class SeenThreads:
     def _mark(self, tids: np.ndarray) -> None:
         self._is_seen[tids[tids < MOST_TIDS]] = True
 
-    def _note_processes(self, events: np.ndarray) -> None:
-        pairs = events["next"].astype(np.uint64) << np.uint64(32) | events["tgid"]
-        for pair in np.unique(pairs).tolist():
-            self._tgids[pair >> 32] = pair & 0xFFFF_FFFF
+    def _note(self, events: np.ndarray) -> None:
+        """Take the threads of events with their processes."""
+        valid = chosen(events, events["next"] < MOST_TIDS)
+        self._is_seen[valid["next"]] = True
+        self._tgids[valid["next"]] = valid["tgid"]
 
     def _name(self, names: np.ndarray) -> None:
         columns = (names[key].tolist() for key in ("tid", "tgid", "comm", "cgroup"))
         for tid, tgid, comm, cgroup in zip(*columns, strict=True):
             self.known[tid] = KnownThread(tid, tgid, text_of(comm), cgroup)
 
+    def _tgid_of(self, tid: int) -> int:
+        return int(self._tgids[tid]) if tid < MOST_TIDS else 0
+
     def _thread(self, tid: int) -> KnownThread:
-        return self.known.get(tid) or KnownThread(tid, self._tgids.get(tid, 0), "")
+        return self.known.get(tid) or KnownThread(tid, self._tgid_of(tid), "")
 
 
 @frozen

@@ -3,8 +3,9 @@
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
 
-__all__ = ["PREEMPTED", "SCHED_EVENT", "Kind"]
+__all__ = ["PREEMPTED", "SCHED_EVENT", "Kind", "chosen"]
 
 PREEMPTED = 0x100
 """``state`` of a switch whose thread stays runnable (TASK_REPORT_MAX of a kernel 4.14 or newer)."""
@@ -60,3 +61,11 @@ Attributes:
     flags: Bit 0 of a waking: the waker is an interrupt handler.
 
 """
+
+
+def chosen(events: npt.NDArray[np.void], mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.void]:
+    """Return the events where *mask* is true.
+
+    numpy takes forty times as long to index records by a mask as to take them by their places.
+    """
+    return events.take(np.flatnonzero(mask))

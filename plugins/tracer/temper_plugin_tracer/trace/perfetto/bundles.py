@@ -1,12 +1,13 @@
 """Encodes the events of one CPU as messages of an FtraceEventBundle."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from temper_plugin_tracer.trace.events import Kind
+from temper_plugin_tracer.trace.events import Kind, chosen
 from temper_plugin_tracer.trace.perfetto.fields import HARD_INTERRUPT, Compact, Event
 from temper_plugin_tracer.trace.perfetto.wire import (
     Cells,
@@ -14,7 +15,7 @@ from temper_plugin_tracer.trace.perfetto.wire import (
     block,
     block_cells,
     column,
-    differences,
+    column_of_steps,
     number_cells,
     rows,
     text_cells,
@@ -25,6 +26,8 @@ __all__ = ["UNKNOWN", "bundle_of"]
 UNKNOWN = -1
 """A thread id: nobody knows who runs on the CPU."""
 INTERRUPT_FLAG = 1
+MOST_TID = 1 << 22
+"""PID_MAX_LIMIT of 64-bit kernels."""
 Numbers = npt.NDArray[np.int64]
 Events = npt.NDArray[np.void]
 NameOf = Callable[[int], str]
@@ -43,17 +46,15 @@ def bundle_of(
     if running == UNKNOWN:
         head, count, running = _head(events, name_of)
         events = _without_head(events, count)
-    switches = events[events["kind"] == Kind.SWITCH]
-    wakings = events[events["kind"] == Kind.WAKING]
+    switches = chosen(events, events["kind"] == Kind.SWITCH)
+    wakings = chosen(events, events["kind"] == Kind.WAKING)
     ran = np.concatenate([[running], switches["next"].astype(np.int64)])
-    tids, places = np.unique(
-        np.concatenate([switches["next"], wakings["next"]]), return_inverse=True
-    )
+    tids, places = _by_frequency(np.concatenate([switches["next"], wakings["next"]]))
     names, name_places = _names(tids, places, name_of)
-    processes = processes_of(tids.astype(np.int64))[places]
+    processes = processes_of(tids)[places]
     count = len(switches)
     body = block(4, b"".join([
-        *[block(Compact.NAMES, name) for name in names],
+        *map(_name_field, names),
         _switches(switches, ran[:-1], name_places[:count], processes[:count]),
         _wakings(wakings, _runs_at(wakings, switches, ran), name_places[count:], processes[count:]),
     ])) if len(tids) else b""  # fmt: skip
@@ -70,16 +71,43 @@ def _head(events: Events, name_of: NameOf) -> tuple[bytes, int, int]:
     head = events[:end]
     content = []
     for kind, message_of in ((Kind.WAKING, _waking), (Kind.SWITCH, _switch)):
-        chosen = head[head["kind"] == kind]
-        if len(chosen):
-            field, message = message_of(chosen, name_of)
-            content.append(_single_events(chosen, chosen["prev"], field, message))
+        selected = chosen(head, head["kind"] == kind)
+        if len(selected):
+            field, message = message_of(selected, name_of)
+            content.append(_single_events(selected, selected["prev"], field, message))
     return b"".join(content), end, int(head["next"][-1]) if len(firsts) else UNKNOWN
 
 
 def _without_head(events: Events, end: int) -> Events:
     is_told = np.isin(events["kind"], (Kind.SWITCH, Kind.WAKING)) & (np.arange(len(events)) < end)
-    return events[~is_told]
+    return chosen(events, ~is_told)
+
+
+def _by_frequency(tids: npt.NDArray[np.uint32]) -> tuple[Numbers, Numbers]:
+    """Return each thread once, the most frequent first, and the place among these for each event.
+
+    The places of the 128 most frequent threads take one byte.
+    """
+    distinct, places = _distinct(tids)
+    counts = np.bincount(places, minlength=len(distinct))
+    order = np.argsort(-counts, kind="stable")
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return distinct[order].astype(np.int64), ranks[places]
+
+
+def _distinct(tids: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint32], Numbers]:
+    """Return each thread once, and the place among these for each event, without sorting."""
+    most = int(tids.max(initial=0))
+    if most > MOST_TID:
+        distinct, places = np.unique(tids, return_inverse=True)
+        return distinct, places
+    place_of = np.empty(most + 1, np.int64)  # only the places of threads in *tids* are used
+    events = np.arange(len(tids))
+    place_of[tids] = events
+    distinct = tids.take(np.flatnonzero(place_of[tids] == events))
+    place_of[distinct] = np.arange(len(distinct))
+    return distinct, place_of[tids]
 
 
 def _names(tids: Numbers, places: Numbers, name_of: NameOf) -> tuple[list[str], Numbers]:
@@ -89,17 +117,23 @@ def _names(tids: Numbers, places: Numbers, name_of: NameOf) -> tuple[list[str], 
     return list(table), np.array(of_tids, np.int64)[places] if of_tids else np.empty(0, np.int64)
 
 
+@lru_cache(maxsize=1 << 16)
+def _name_field(name: str) -> bytes:
+    """Return a name of the table. Each bundle has a table of its own."""
+    return block(Compact.NAMES, name)
+
+
 def _switches(switches: Events, inferred: Numbers, names: Numbers, processes: Numbers) -> bytes:
     other, foreign = _unlike(switches["prev"], inferred), _foreign(switches, processes)
     return b"".join([
-        column(Compact.SWITCH_NS, differences(switches["ns"])),
+        column_of_steps(Compact.SWITCH_NS, switches["ns"]),
         column(Compact.SWITCH_STATE, switches["state"]),
         column(Compact.SWITCH_NEXT, switches["next"]),
         column(Compact.SWITCH_PRIO, switches["prio"]),
         column(Compact.SWITCH_NAME, names),
-        column(Compact.TEMPER_SWITCH_PREV, differences(other)),
+        column_of_steps(Compact.TEMPER_SWITCH_PREV, other),
         column(Compact.TEMPER_SWITCH_PREV_TID, switches["prev"][other]),
-        column(Compact.TEMPER_SWITCH_TGID, differences(foreign)),
+        column_of_steps(Compact.TEMPER_SWITCH_TGID, foreign),
         column(Compact.TEMPER_SWITCH_TGID_VALUE, switches["tgid"][foreign]),
     ])  # fmt: skip
 
@@ -108,15 +142,15 @@ def _wakings(wakings: Events, inferred: Numbers, names: Numbers, processes: Numb
     other, foreign = _unlike(wakings["prev"], inferred), _foreign(wakings, processes)
     flags = (wakings["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT
     return b"".join([
-        column(Compact.WAKING_NS, differences(wakings["ns"])),
+        column_of_steps(Compact.WAKING_NS, wakings["ns"]),
         column(Compact.WAKING_TID, wakings["next"]),
         column(Compact.WAKING_TARGET, wakings["target"]),
         column(Compact.WAKING_PRIO, wakings["prio"]),
         column(Compact.WAKING_NAME, names),
         column(Compact.WAKING_FLAGS, flags if flags.any() else flags[:0]),
-        column(Compact.TEMPER_WAKER, differences(other)),
+        column_of_steps(Compact.TEMPER_WAKER, other),
         column(Compact.TEMPER_WAKER_TID, wakings["prev"][other]),
-        column(Compact.TEMPER_WAKING_TGID, differences(foreign)),
+        column_of_steps(Compact.TEMPER_WAKING_TGID, foreign),
         column(Compact.TEMPER_WAKING_TGID_VALUE, wakings["tgid"][foreign]),
     ])  # fmt: skip
 
@@ -141,12 +175,12 @@ def _others(events: Events, switches: Events, ran: Numbers) -> bytes:
     """Return an FtraceEvent for each event that CompactSched does not have."""
     content = []
     for kind, fields_of in _MESSAGES.items():
-        chosen = events[events["kind"] == kind]
-        if not len(chosen):
+        selected = chosen(events, events["kind"] == kind)
+        if not len(selected):
             continue
-        runs = np.maximum(_runs_at(chosen, switches, ran), 0)
-        field, message = fields_of(chosen)
-        content.append(_single_events(chosen, runs, field, message))
+        runs = np.maximum(_runs_at(selected, switches, ran), 0)
+        field, message = fields_of(selected)
+        content.append(_single_events(selected, runs, field, message))
     return b"".join(content)
 
 

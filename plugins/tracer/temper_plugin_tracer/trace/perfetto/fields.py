@@ -83,11 +83,16 @@ class Event(IntEnum):
 
 
 class Roster(IntEnum):
-    """Fields of the message ``Packet.TEMPER_THREADS``: columns, and texts that they point to."""
+    """Fields of the message ``Packet.TEMPER_THREADS``: columns, and texts that they point to.
+
+    Without a column all its values are 0.
+    """
 
     TEXTS = 1
     TID = 2
-    TGID = 3
+    """The first thread id, and the difference of each other one from that before."""
+    ABOVE_TGID = 3
+    """The thread id less that of the process."""
     NAME = 4
     PROCESS = 5
     POD = 6

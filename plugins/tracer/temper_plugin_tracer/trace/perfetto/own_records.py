@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from attrs import asdict
 
 from temper_plugin_tracer.trace.perfetto.fields import Roster
-from temper_plugin_tracer.trace.perfetto.wire import block, column
+from temper_plugin_tracer.trace.perfetto.wire import block, column, column_of_steps
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
 
 __all__ = ["facts_from", "facts_json", "machine_from", "machine_json", "roster_message"]
@@ -56,6 +57,8 @@ def facts_from(text: bytes) -> CaptureFacts:
 
 def roster_message(threads: Sequence[TracedThread]) -> bytes:
     """Return the threads as columns. Each text is written once."""
+    tids = np.array([each.tid for each in threads], np.int64)
+    tgids = np.array([each.tgid for each in threads], np.int64)
     texts: dict[str, int] = {"": 0}
     places = [
         (Roster.NAME, [each.name for each in threads]),
@@ -66,14 +69,18 @@ def roster_message(threads: Sequence[TracedThread]) -> bytes:
         (Roster.LAYER, [each.layer for each in threads]),
     ]
     columns = [
-        column(Roster.TID, np.array([each.tid for each in threads], np.int64)),
-        column(Roster.TGID, np.array([each.tgid for each in threads], np.int64)),
-        *[column(field, _interned(values, texts)) for field, values in places],
+        column_of_steps(Roster.TID, tids),
+        _column_unless_zero(Roster.ABOVE_TGID, tids - tgids),
+        *[_column_unless_zero(field, _interned(values, texts)) for field, values in places],
     ]
     return b"".join([*[block(Roster.TEXTS, text) for text in texts], *columns])
 
 
-def _interned(values: Iterable[str], texts: dict[str, int]) -> Any:  # noqa: ANN401 - an array
+def _column_unless_zero(field: int, values: npt.NDArray[np.int64]) -> bytes:
+    return column(field, values) if values.any() else b""
+
+
+def _interned(values: Iterable[str], texts: dict[str, int]) -> npt.NDArray[np.int64]:
     return np.array([texts.setdefault(value, len(texts)) for value in values], np.int64)
 
 

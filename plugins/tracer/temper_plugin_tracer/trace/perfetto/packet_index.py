@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -226,12 +227,14 @@ def _read_threads(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
         else:
             values = unpacked(data, start, stop).view(np.int64)
             columns.setdefault(number, []).extend(values.tolist())
-    tids, tgids = columns.get(Roster.TID, []), columns.get(Roster.TGID, [])
-    told = [columns.get(part, []) for part in range(Roster.NAME, Roster.LAYER + 1)]
-    for tid, tgid, *places in zip(tids, tgids, *told, strict=True):
+    tids = list(accumulate(columns.get(Roster.TID, [])))
+    zeros = [0] * len(tids)
+    told = [columns.get(part, zeros) for part in range(Roster.ABOVE_TGID, Roster.LAYER + 1)]
+    for tid, above_tgid, *places in zip(tids, *told, strict=True):
         if min(places) < 0:
             raise ValueError("a text before the first one")
-        index.threads[tid] = TracedThread(tid, tgid, *[texts[place] for place in places])
+        named = [texts[place] for place in places]
+        index.threads[tid] = TracedThread(tid, tid - above_tgid, *named)
 
 
 def roster_of(index: PacketIndex) -> dict[int, TracedThread]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 __all__ = [
     "block",
     "column",
-    "differences",
+    "column_of_steps",
     "number",
     "packed",
     "rows",
@@ -22,6 +22,9 @@ __all__ = [
 UINT64 = (1 << 64) - 1
 PAYLOAD, MORE = 0x7F, 0x80
 """Bits of a byte of a varint: its part of the value, and whether a byte follows."""
+_SINGLE_BYTES = tuple(bytes((value,)) for value in range(MORE))
+TWO_BYTES = 1 << 14
+"""The first value whose varint has more than two bytes."""
 NARROW = 4
 """Bytes of a varint whose value fits into 32 bits."""
 Bytes = npt.NDArray[np.uint8]
@@ -31,6 +34,10 @@ Cells = tuple[Bytes, npt.NDArray[np.bool_]]
 
 def varint(value: int) -> bytes:
     """Return *value* as a varint. A negative value is its two's complement in 64 bits."""
+    if 0 <= value <= PAYLOAD:
+        return _SINGLE_BYTES[value]
+    if PAYLOAD < value < TWO_BYTES:
+        return bytes((value & PAYLOAD | MORE, value >> 7))
     value &= UINT64
     out = bytearray()
     while value > PAYLOAD:
@@ -56,25 +63,44 @@ def column(field: int, values: npt.NDArray[Any]) -> bytes:
     return block(field, packed(values)) if len(values) else b""
 
 
-def differences(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the first value, and the difference of each other one from the value before it."""
-    steps = values.astype(np.int64)
-    steps[1:] -= steps[:-1].copy()
-    return steps
+def column_of_steps(field: int, values: npt.NDArray[Any]) -> bytes:
+    """Return a column of the first value, and of each other one's difference from that before."""
+    if not len(values):
+        return b""
+    # The first one is by far the longest, and the slowest of a column decides for all.
+    steps = np.diff(values.astype(np.int64))
+    return block(field, varint(int(values[0])) + packed(steps))
 
 
 def packed(values: npt.NDArray[Any]) -> bytes:
     """Return the varints of *values*."""
-    content, used = varint_cells(values)
-    if content.shape[1] == 1:
-        return content.tobytes()
-    return content[used].tobytes()
+    bits = _as_uint64(values)
+    width = _width(bits)
+    if width == 1:
+        return bits.astype(np.uint8).tobytes()
+    if width <= NARROW:
+        return _packed_in_words(bits.astype(np.uint32), width)
+    return rows(varint_cells(bits))
+
+
+def _packed_in_words(values: npt.NDArray[np.uint32], width: int) -> bytes:
+    """Return the varints of *values*, which have up to four bytes each: a word of 32 bits."""
+    words = values & PAYLOAD
+    used = np.ones(len(values), np.uint32)  # a byte for each byte of the word, 1 or 0
+    for place in range(1, width):
+        is_longer = (values >= 1 << 7 * place).astype(np.uint32)
+        part = values & PAYLOAD << 7 * place
+        words |= part << place
+        words |= is_longer << 8 * place - 1  # a byte follows the one before
+        used |= is_longer << 8 * place
+    is_used = used.astype("<u4").view(np.bool_)
+    return words.astype("<u4").view(np.uint8).take(np.flatnonzero(is_used)).tobytes()
 
 
 def varint_cells(values: npt.NDArray[Any]) -> Cells:
     """Return the varint of each value in a row of its own."""
     bits = _as_uint64(values)
-    width = max(1, -(-int(bits.max(initial=0)).bit_length() // 7))
+    width = _width(bits)
     narrow = bits.astype(np.uint32) if width <= NARROW else bits
     content = np.empty((len(bits), width), np.uint8)
     used = np.ones((len(bits), width), np.bool_)
@@ -126,7 +152,12 @@ def block_cells(field: int, rows: Cells) -> Cells:
 def rows(cells: Cells) -> bytes:
     """Return the used bytes of all rows, one after the other."""
     content, used = cells
-    return content[used].tobytes()
+    return content.ravel().take(np.flatnonzero(used.ravel())).tobytes()
+
+
+def _width(values: npt.NDArray[np.uint64]) -> int:
+    """Return the bytes of the longest varint."""
+    return max(1, -(-int(values.max(initial=0)).bit_length() // 7))
 
 
 def _as_uint64(values: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:

@@ -25,7 +25,7 @@ __all__ = ["TraceWriter"]
 
 BOOTTIME = 6
 """Perfetto's id of CLOCK_BOOTTIME, the clock of all events."""
-MOST_IN_BUNDLE = 32_768
+MOST_IN_BUNDLE = 65_536
 """Events in a bundle. A reader holds one decoded bundle of each CPU, 32 bytes an event."""
 FIRST_TRACK = 1_000
 PROCESS_TRACKS = 1 << 40
@@ -71,8 +71,7 @@ class TraceWriter:
         self._processes.update((each.tid, each.tgid) for each in known)
         processes = _processes(known)
         content = [
-            block(1, number(1, tgid) + number(2, 0) + _command_line(name))
-            for tgid, name in processes.items()
+            block(1, number(1, tgid) + _command_line(name)) for tgid, name in processes.items()
         ]
         content += [
             block(2, number(1, each.tid) + block(2, each.name) + number(3, each.tgid))
