@@ -54,11 +54,12 @@ class RawFile:
             events = {}
 
     def _block(self, cpu: int, records: np.ndarray) -> None:
-        content = memoryview(_HEAD.pack(cpu, len(records)) + records.tobytes())
-        while content:
-            written = os.write(self._descriptor, content)
-            self.bytes_written += written
-            content = content[written:]
+        for content in (_HEAD.pack(cpu, len(records)), records.view(np.uint8).data):
+            left = memoryview(content)
+            while left:
+                written = os.write(self._descriptor, left)
+                self.bytes_written += written
+                left = left[written:]
 
     def _read(self, at: int, size: int) -> bytes:
         parts = []

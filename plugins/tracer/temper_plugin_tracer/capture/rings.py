@@ -5,7 +5,7 @@ import mmap
 import numpy as np
 from attrs import define, field
 
-from temper_plugin_tracer.capture.drained import in_time_order
+from temper_plugin_tracer.capture.drained import end_to_end, in_time_order
 from temper_plugin_tracer.capture.kernel_layout import EVENT_BYTES, NAME, RING
 from temper_plugin_tracer.trace.events import SCHED_EVENT
 
@@ -41,7 +41,7 @@ class Ring:
             parts.append(part)
             begin += len(part)
         self.state["taken"][0] = begin
-        return np.concatenate(parts) if parts else self.records[:0].copy()
+        return end_to_end(parts) if parts else self.records[:0].copy()
 
     def last(self) -> np.ndarray:
         """Return a copy of the newest records of a ring that wraps, which nobody writes to now."""
