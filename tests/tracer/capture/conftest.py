@@ -11,6 +11,7 @@ import pytest
 
 from temper_core.bpf.access import probe
 from temper_core.testing import MadeContext
+from temper_plugin_tracer.capture.bpf_recorder import PROGRAMS
 from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.store import TRACE
 from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
@@ -21,6 +22,8 @@ from tests.patience import PATIENCE_S
 __all__ = ["cgroup", "let_run", "settle", "spawn", "tell", "wait_until"]
 
 MIB = 1024 * 1024
+OPENING_S = 0.2
+"""From the last link to the recording, on a busy host."""
 SLEEPER = """
 import os, sys, time
 if len(sys.argv) > 1:
@@ -104,6 +107,27 @@ def until(question):
     while not question():
         assert time.monotonic() < deadline, "it did not happen"
         time.sleep(0.02)
+
+
+def wait_until_recording():
+    """Wait until the helper of a capture has attached all programs."""
+    until(lambda: any(map(has_attached, children())))
+    time.sleep(OPENING_S)
+
+
+def children():
+    """Return the children of this process."""
+    lists = Path("/proc/self/task").glob("*/children")
+    return [int(pid) for listed in lists for pid in listed.read_text().split()]
+
+
+def has_attached(pid):
+    """Return whether a process holds the links of all programs of the recorder."""
+    links = 0
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            links += "bpf_link" in str(descriptor.readlink())
+    return links >= len(PROGRAMS)
 
 
 def merged_blocks(trace):

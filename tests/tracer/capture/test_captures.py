@@ -23,6 +23,7 @@ from tests.tracer.capture.conftest import (
     is_alive,
     kill,
     traces_of,
+    wait_until_recording,
 )
 
 LONG_S = 30.0
@@ -265,7 +266,7 @@ def test_a_pod_that_is_not_there_is_refused(captures):
 def test_a_process_is_captured(captures, finish, spawn, tell):
     with busy(spawn, tell, 100) as (sleeper, go):
         begun = captures.begin(TraceRequest(seconds=LONG_S, process=sleeper.pid), "me")
-        time.sleep(1.5)
+        wait_until_recording()
         go()
         captures.end(begun["id"], "me")
         entry = finish(captures, begun["id"])

@@ -6,7 +6,7 @@ import pytest
 
 from temper_core.testing import make_snapshot
 from temper_plugin_tracer.capture.request import TraceRequest
-from tests.tracer.capture.conftest import busy, schedstat
+from tests.tracer.capture.conftest import busy, schedstat, wait_until_recording
 from tests.tracer.trace.trace_processor import LOSSES, TraceProcessor
 
 ROUNDS = 300
@@ -25,10 +25,10 @@ where tid = {tid} and state = 'R' and waker_utid is not null
 
 
 def test_its_run_times_are_the_kernels_and_nothing_is_lost(captures, finish, spawn, tell):
-    captures.tell(make_snapshot())
+    captures.tell(make_snapshot(monotonic_s=time.monotonic()))
     with busy(spawn, tell, ROUNDS) as (sleeper, go):
         begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
-        time.sleep(2.0)  # the recording has begun
+        wait_until_recording()
         before = schedstat(sleeper.pid)
         go()
         time.sleep(0.05)
