@@ -6,6 +6,7 @@ on purpose, by a file system of its own.
 """
 
 import queue
+import re
 import threading
 import time
 from collections import Counter
@@ -25,9 +26,12 @@ SLOW_S = 0.005
 OWNER_WAIT_S = 0.3
 """What the slow reads of one owner may take in ``WINDOW_S``."""
 WINDOW_S = 10.0
-OWNER_DEPTH = 3
-"""The components of a cgroup's path that name its owner: the pod, the user's manager, or the
-service. All cgroups that these make for themselves are deeper."""
+OWNER_DEPTH, USER_DEPTH = 3, 2
+"""The components of a cgroup's path that name its owner, and those of a user with many sessions."""
+USER_SLICE = "user.slice"
+UNITS = (".service", ".scope")
+POD = re.compile(r"(.*-)?pod[0-9a-f_-]{32,36}(\.slice)?")
+"""The cgroup of a pod of Kubernetes. Each of its containers has one below."""
 
 OwnerOf = Callable[[int], str]
 
@@ -39,10 +43,22 @@ def cgroup_owner(proc_root: Path | str) -> OwnerOf:
         with suppress(OSError):
             for line in Path(f"{proc_root}/{pid}/cgroup").read_text(errors="replace").splitlines():
                 if line.startswith("0::"):
-                    return "/".join(line[len("0::/") :].split("/")[:OWNER_DEPTH])
+                    return _owner(line[len("0::/") :].split("/"))
         return ""
 
     return owner_of
+
+
+def _owner(parts: list[str]) -> str:
+    """Return the pod, unit or user that *parts* belong to. It makes its own cgroups below that."""
+    if parts[0] == USER_SLICE:
+        return "/".join(parts[:USER_DEPTH])
+    for depth, part in enumerate(parts[:OWNER_DEPTH], 1):
+        # k3s.service/kubepods/... is above the pods of all users.
+        is_unit = depth > 1 and part.endswith(UNITS)
+        if is_unit or POD.fullmatch(part):
+            return "/".join(parts[:depth])
+    return "/".join(parts[:OWNER_DEPTH])
 
 
 class PatientReader:

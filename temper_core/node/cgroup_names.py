@@ -15,6 +15,9 @@ from temper_core.records.tiers import Tier
 
 USER_SLICE = "user.slice"
 RUN_SLICE = "temper.slice"
+SLICE_SUFFIX = ".slice"
+MAKER_DEPTH = 2
+"""The components that name the maker of a cgroup without an owner: a user, or the top of a tree."""
 
 
 class CgroupKind(StrEnum):
@@ -78,6 +81,26 @@ def identify(path: str) -> CgroupIdentity:
     )
 
 
+def maker_of(path: str) -> str:
+    """Return the outermost cgroup whose holder may have made *path*, without outer slashes.
+
+    It is that of the pod, container, unit, workload or user. It serves to bound what one of them
+    makes, and proves nothing of its name.
+    """
+    identity = identify(path)
+    if identity.kind in (CgroupKind.SESSION, CgroupKind.OTHER):
+        return "/".join(path.strip("/").split("/")[:MAKER_DEPTH])
+    return identity.owner
+
+
+def is_named_by_system(path: str) -> bool:
+    """Whether the host's systemd has named the cgroup at *path*: only its slices are above it.
+
+    Users, containers and services with ``Delegate=`` choose the names below their own cgroups.
+    """
+    return all(part.endswith(SLICE_SUFFIX) for part in path.strip("/").split("/")[:-1])
+
+
 def parse_run_name(directory_name: str) -> tuple[str, Tier, str] | None:
     """Return (name, tier, profile) of a cgroup of ``temper run``, or ``None`` for others."""
     match = _RUN.fullmatch(directory_name)
@@ -138,7 +161,7 @@ def _unit(parts: list[str]) -> CgroupIdentity | None:
     for depth, part in enumerate(parts):
         if _UNIT.fullmatch(part):
             return CgroupIdentity(CgroupKind.UNIT, "/".join(parts[: depth + 1]), name=part)
-        if not part.endswith(".slice"):
+        if not part.endswith(SLICE_SUFFIX):
             # Below this directory systemd does not choose the names.
             return None
     return None

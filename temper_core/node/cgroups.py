@@ -5,12 +5,14 @@ the runtimes, are in v1 hierarchies. These are read too, to find the workloads t
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify
+from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify, maker_of
 from temper_core.node.pod_index import PodIndex
 from temper_core.node.tree_watch import TreeWatch
 
@@ -28,6 +30,8 @@ __all__ = [
 
 DEFAULT_ROOT = Path("/sys/fs/cgroup")
 MOST_DIRECTORIES = 20_000
+MOST_OF_MAKER = 2_000
+"""Directories of one pod, container, unit or user, so that none of them hides those of others."""
 # The v1 hierarchies by how well they identify a process: systemd's own, then the kubelet's.
 V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
 _RESCANS = 3
@@ -176,6 +180,8 @@ class CgroupTree:
     The link count of a cgroup directory counts its children, and each child has its own inode.
     While both are unchanged, nothing was made or removed, and nothing is listed again. Every
     directory is added to *watch*, so that it reports when a refresh would find a change.
+
+    ``crowded`` are the makers of more directories than are read (``maker_of``).
     """
 
     def __init__(
@@ -186,6 +192,7 @@ class CgroupTree:
         self._watch = watch
         self._listings: dict[str, _Listing] = {}
         self.is_truncated = False
+        self.crowded: frozenset[str] = frozenset()
 
     @property
     def root(self) -> Path:
@@ -217,6 +224,7 @@ class CgroupTree:
         """Visit every directory. Return False if a listed child had gone: its parent is stale."""
         listings: dict[str, _Listing] = {}
         stale: set[str] = set()
+        room = _Room()
         pending = [""]
         while pending and len(listings) < self._limit:
             path = pending.pop()
@@ -226,8 +234,8 @@ class CgroupTree:
                 continue
             listings[path] = listing
             prefix = f"{path}/" if path else ""
-            pending.extend(prefix + child for child in reversed(listing.children))
-        self.is_truncated = bool(pending)
+            pending.extend(reversed(room.of(path, [prefix + child for child in listing.children])))
+        self.is_truncated, self.crowded = bool(pending), frozenset(room.crowded)
         for parent in stale & listings.keys():
             listings[parent] = evolve(listings[parent], links=-1)
         self._listings = listings
@@ -242,13 +250,36 @@ class CgroupTree:
                 return before
             if self._watch is not None:  # before the listing, so that no change is missed
                 self._watch.add(directory, path)
-            children = tuple(_subdirectories(directory))
+            is_owned = identify(path).kind is not CgroupKind.OTHER
+            children = tuple(_subdirectories(directory, MOST_OF_MAKER + 1 if is_owned else None))
             return _Listing(status.st_ino, status.st_nlink, status.st_mtime_ns, children)
         except OSError:
             return None
 
 
-def _subdirectories(directory: str) -> Iterator[str]:
+@frozen
+class _Room:
+    """Counts the directories of each maker in one walk."""
+
+    _made: Counter[str] = field(factory=Counter)
+    crowded: set[str] = field(factory=set)
+
+    def of(self, parent: str, paths: list[str]) -> list[str]:
+        """Return those of *paths*, which are below *parent*, whose makers have room for them."""
+        if maker_of(parent) in self.crowded:
+            return []
+        fitting = []
+        for path in paths:
+            maker = maker_of(path)
+            if self._made[maker] < MOST_OF_MAKER:
+                self._made[maker] += 1
+                fitting.append(path)
+            else:
+                self.crowded.add(maker)
+        return fitting
+
+
+def _subdirectories(directory: str, most: int | None = None) -> Iterator[str]:
     with os.scandir(directory) as entries:
-        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    yield from sorted(names)
+        names = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        yield from sorted(islice(names, most))

@@ -42,6 +42,11 @@ class CgroupOwner:
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
 
 
+def is_kubepods(path: str) -> bool:
+    """Whether the cgroup at *path* is above all pods of a kubelet. A user's own is not."""
+    return path.endswith(KUBEPODS) and identify(path).kind is not CgroupKind.SESSION
+
+
 def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]:
     """Return the owners of the cgroups of *hierarchies*, the v2 hierarchy first.
 
@@ -51,7 +56,7 @@ def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]
     owners_by_key: dict[str, CgroupOwner] = {}
     has_kubernetes = False
     for number, paths in enumerate(hierarchies):
-        has_kubernetes |= any(path.endswith(KUBEPODS) for path in paths)
+        has_kubernetes |= any(map(is_kubepods, paths))
         owners_by_key = _owners_in(paths, is_unified=number == 0) | owners_by_key
     owners = tuple(owners_by_key[key] for key in sorted(owners_by_key))
     return without_units(owners) if has_kubernetes else owners

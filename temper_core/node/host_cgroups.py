@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from temper_core.errors import MachineError
-from temper_core.node.cgroups import CgroupTree, detect_cgroups
-from temper_core.node.found_pods import KUBEPODS, CgroupOwner, find_owners
+from temper_core.node.cgroups import MOST_OF_MAKER, CgroupTree, detect_cgroups
+from temper_core.node.found_pods import CgroupOwner, find_owners, is_kubepods
 from temper_core.node.tree_watch import TreeNews, TreeWatch
 
 # On a hybrid host systemd's units are in a hierarchy of its own, the kubelet's pods in all others.
 V1_HIERARCHIES = ("name=systemd", "cpu")
+MOST_WARNINGS = 5
 
 
 class HostCgroups:
@@ -27,6 +28,7 @@ class HostCgroups:
         self.sizes_root = mounts.v1.get("cpu") or self._trees[0].root
         self.owners: tuple[CgroupOwner, ...] = ()
         self._has_warned = False
+        self._crowded: frozenset[str] = frozenset()
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -38,7 +40,7 @@ class HostCgroups:
         """The top cgroup of Kubernetes, below ``sizes_root``, or ``None`` without a kubelet."""
         for tree in self._trees:
             for path in tree.paths:
-                if path.endswith(KUBEPODS):
+                if is_kubepods(path):
                     return self.sizes_root / path
         return None
 
@@ -62,7 +64,11 @@ class HostCgroups:
             self.owners = find_owners(hierarchies if self._unified else [(), *hierarchies])
         if any(tree.is_truncated for tree in self._trees) and not self._has_warned:
             self._has_warned = True
-            _warn_of_truncation(len(self.paths))
+            _warn("cgroup_tree_truncated", directories=len(self.paths))
+        crowded = frozenset[str]().union(*(tree.crowded for tree in self._trees))
+        for owner in sorted(crowded - self._crowded)[:MOST_WARNINGS]:
+            _warn("cgroups_left_out", owner=owner, most=MOST_OF_MAKER)
+        self._crowded = crowded
         return has_changed
 
     def directory(self, path: str) -> Path:
@@ -73,7 +79,7 @@ class HostCgroups:
         )
 
 
-def _warn_of_truncation(directories: int) -> None:
+def _warn(event: str, **facts: object) -> None:
     import structlog  # noqa: PLC0415 - slow to import, and rarely needed
 
-    structlog.get_logger(__name__).warning("cgroup_tree_truncated", directories=directories)
+    structlog.get_logger(__name__).warning(event, **facts)

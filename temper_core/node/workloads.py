@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from attrs import frozen
 
 from temper_core.errors import InputError
-from temper_core.node.cgroup_names import CgroupKind, identify
+from temper_core.node.cgroup_names import CgroupKind, identify, is_named_by_system
 from temper_core.node.pod_size import CpuSize
 from temper_core.node.quantities import cpu_millis
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
@@ -14,6 +14,9 @@ from temper_core.records.profiles import LONGEST_COMM
 from temper_core.settings.models import WorkloadRule
 
 UNIT_SUFFIXES = (".service", ".scope", ".slice")
+MOST_NAMES = 16
+"""Process names of one rule. A layer has room for a bounded number of those of all rules."""
+WILDCARDS = frozenset("*?[")
 
 
 @frozen
@@ -126,7 +129,7 @@ def _is_matched_by(path: str, pattern: str) -> bool:
 
 def _is_unit(path: str, pattern: str) -> bool:
     name = path.rpartition("/")[2]
-    if not name.endswith(UNIT_SUFFIXES):
+    if not (name.endswith(UNIT_SUFFIXES) and is_named_by_system(path)):
         return False
     if not pattern.endswith((*UNIT_SUFFIXES, "*")):
         pattern += ".service"
@@ -146,10 +149,21 @@ def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def _processes_of(rule: WorkloadRule, names: frozenset[str]) -> tuple[str, ...]:
+    """Return the names that the rule matches, at most ``MOST_NAMES``.
+
+    Every user may start processes with such names. Of more than that number the common beginning
+    that the rule gives takes their place, since the engine matches beginnings.
+    """
     if rule.process is None:
         return ()
     # The kernel truncates process names.
-    truncated = rule.process.encode()[:LONGEST_COMM].decode(errors="ignore")
-    return tuple(
-        sorted(name for name in names if name == truncated or fnmatchcase(name, rule.process))
-    )
+    truncated = _truncated(rule.process)
+    matched = sorted(n for n in names if n == truncated or fnmatchcase(n, rule.process))
+    beginning = rule.process.rstrip("*")
+    if len(matched) > MOST_NAMES and beginning and not WILDCARDS & {*beginning}:
+        return (_truncated(beginning),)
+    return tuple(matched[:MOST_NAMES])
+
+
+def _truncated(name: str) -> str:
+    return name.encode()[:LONGEST_COMM].decode(errors="ignore")

@@ -14,6 +14,8 @@ from temper_core.patient_reading import (
 )
 from tests.core.steering.processes import until
 
+POD = "8f1c2d3e_4a5b_6c7d_8e9f_0a1b2c3d4e5f"
+
 
 class Files:
     """Answers its number, but holds back those that are locked."""
@@ -138,8 +140,14 @@ def test_an_owner_whose_processes_answer_slowly_is_left_out_for_a_while(monkeypa
             "/kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-1.scope/x",
             "kubepods-pod1.slice",
         ),
-        ("/user.slice/user-1.slice/user@1.service/app.slice/a.scope", "user@1.service"),
+        (f"/kubepods.slice/kubepods-pod{POD}.slice/cri-1.scope", f"kubepods-pod{POD}.slice"),
+        (f"/kubepods/pod{POD}/a", f"pod{POD}"),
+        (f"/k3s.service/kubepods/pod{POD}/a", f"pod{POD}"),
+        ("/user.slice/user-1.slice/user@1.service/app.slice/a.scope", "user-1.slice"),
+        ("/user.slice/user-1.slice/session-7.scope", "user-1.slice"),
+        (f"/user.slice/user-1.slice/pod{POD}", "user-1.slice"),
         ("/system.slice/docker-1.scope", "docker-1.scope"),
+        ("/system.slice/ci.service/own-name", "ci.service"),
         ("/", ""),
     ],
 )

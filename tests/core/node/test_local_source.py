@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from temper_core.errors import InputError, MachineError
+from temper_core.node import cgroups
 from temper_core.node.cgroups import detect_cgroups
+from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.local_source import SURE_S, LocalPods
 from temper_core.node.polled_values import YOUNG_POLLS
 from temper_core.node.sources import builtin_pod_sources
@@ -110,6 +112,39 @@ def test_units_are_pods_and_user_sessions_are_one(host):
     assert pods["sshd.service"].uid == "unit:sshd.service"
     assert pods["sshd.service"].containers[0].processes == ("sshd",)
     assert pods["user.slice"].cgroups == ("user.slice/",)
+
+
+@pytest.mark.parametrize("name", ["kubepods", "kubepods.slice", "my-kubepods.slice"])
+def test_a_users_cgroup_named_like_a_kubelets_hides_no_unit(host, name):
+    mine = f"user.slice/user-1000.slice/user@1000.service/{name}"
+    make_hierarchy(host.cgroups, ["system.slice/sshd.service", mine])
+
+    assert set(pods_of(host)) == {"sshd.service", "user.slice"}
+
+
+@pytest.mark.parametrize(
+    "crowd",
+    [
+        "system.slice/aaa.service",
+        "system.slice/aaa.service/deep/down",
+        f"kubepods.slice/kubepods-pod{UID.replace('-', '_')}.slice",
+        "user.slice/user-1000.slice/user@1000.service",
+    ],
+)
+def test_whoever_makes_thousands_of_cgroups_hides_those_of_nobody_else(host, monkeypatch, crowd):
+    monkeypatch.setattr(cgroups, "MOST_OF_MAKER", 20)
+    monkeypatch.setattr(cgroups.CgroupTree.__init__, "__defaults__", (100, None))
+    others = [f"docker/{OTHER_ID}", "temper.slice/run-db@critical", "user.slice/user-2000.slice/a"]
+    make_hierarchy(host.cgroups, [*others, *(f"{crowd}/x{number}" for number in range(200))])
+    make_cgroup(host.cgroups, others[1], cgroup_events="populated 1\n")
+
+    found = set(pods_of(host))
+    paths = HostCgroups(host.proc, host.cgroups)
+    paths.refresh()
+
+    assert found >= {f"docker-{OTHER_ID[:12]}", "run/db"}
+    assert {*others} <= {*paths.paths}
+    assert len([path for path in paths.paths if path.startswith(f"{crowd}/")]) <= 20
 
 
 def test_units_can_be_left_out(host):

@@ -2,7 +2,7 @@ import pytest
 
 from temper_core.errors import InputError
 from temper_core.node.pod_size import CpuSize
-from temper_core.node.workloads import Claim, Workload, claims, workload_pod
+from temper_core.node.workloads import MOST_NAMES, Claim, Workload, claims, workload_pod
 from temper_core.records.pods import Origin, QosClass
 from temper_core.records.tiers import Tier
 from temper_core.settings.models import WorkloadRule
@@ -55,6 +55,41 @@ def test_a_cgroup_rule_matches_part_by_part(pattern, cgroups):
 )
 def test_a_unit_rule_matches_the_units_name(pattern, cgroups):
     assert taken(WorkloadRule("w", unit=pattern)) == {"w": (cgroups, ())}
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "user.slice/user-1000.slice/user@1000.service/app.slice",
+        "system.slice/ci.service",
+        f"system.slice/docker-{'a' * 64}.scope/system.slice",
+        "lxc.payload.guest/system.slice",
+    ],
+)
+def test_a_unit_rule_takes_no_cgroup_that_users_or_containers_have_named(above):
+    rule = Workload.of(WorkloadRule("w", unit="mysql", tier=Tier.CRITICAL))
+    own = "system.slice/mysql.service"
+
+    (claim,) = claims([rule], [own, f"{above}/mysql.service"], frozenset())
+
+    assert claim.cgroups == (own,)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kept"),
+    [
+        ("ffmpeg*", ("ffmpeg",)),
+        ("a-very-long-name-ind*", ("a-very-long-nam",)),
+        ("[f]fmpeg*", tuple(f"ffmpeg{number:02}" for number in range(MOST_NAMES))),
+    ],
+)
+def test_many_processes_of_one_rule_leave_room_to_those_of_others(pattern, kept):
+    started = {f"ffmpeg{number:02}" for number in range(90)} | {"a-very-long-nam"}
+    started |= {f"a-very-long-name-ind{number}" for number in range(90)}
+
+    (claim,) = claims([Workload.of(WorkloadRule("w", process=pattern))], (), frozenset(started))
+
+    assert claim.processes == kept
 
 
 def test_a_rule_that_matches_a_cgroup_and_what_is_below_takes_the_upper_one():
