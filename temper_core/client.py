@@ -51,7 +51,7 @@ def ask_agent(
     """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
     The local socket is tried first, then the address of ``[server] listen``. A request that acts
-    goes over TCP only to a listener of root or of the user who owns the token file, as it brings
+    goes over TCP only to a listener of root or of the token file's owner, as it brings
     the token. *settings* defaults to those of the default file. An answer of more than
     *largest_bytes* (64 MiB by default) counts as none. Raises InputError if the agent
     refuses the request, MachineError if it fails on it, NoAgentError (a MachineError) if no agent
@@ -216,7 +216,7 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
 
 
 def _require_trusted_listener(server: "ServerSettings", token_owner: int) -> None:
-    """Raise OSError unless all who listen on the port are root or *token_owner*."""
+    """Raise OSError unless all listeners on the port are of root or *token_owner*."""
     owners = listener_owners(parse_listen(server.listen).port)
     if not owners:
         raise OSError("no process of this network namespace listens there")

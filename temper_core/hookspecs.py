@@ -162,7 +162,7 @@ def temper_settings() -> Iterable[SettingsTable]:  # type: ignore[empty-body]
         By ``temper settings``, and when the page of settings is written.
     Returned
         One ``SettingsTable`` with the attrs class that the plugin fits its table to. Every field
-        has a default, and says in its metadata what it means. ``SettingsTable()`` declares a table
+        has a default, and its meaning in its metadata. ``SettingsTable()`` declares a table
         without keys.
     On failure
         The plugin is named, and ``temper settings`` prints its table as it was given.

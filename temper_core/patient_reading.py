@@ -24,7 +24,7 @@ OWNER_STUCK = 2
 SLOW_S = 0.005
 """A read that takes longer is charged to the owner of the process."""
 OWNER_WAIT_S = 0.3
-"""What the slow reads of one owner may take in ``WINDOW_S``."""
+"""The time that the slow reads of one owner may take in ``WINDOW_S``."""
 WINDOW_S = 10.0
 OWNER_DEPTH, USER_DEPTH = 3, 2
 """The components of a cgroup's path that name its owner, and those of a user with many sessions."""

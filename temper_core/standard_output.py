@@ -43,7 +43,7 @@ def leave_plugin_thread() -> None:
 def deliver(command: Callable[[], int]) -> int:
     """Run *command* with its streams guarded. Return its exit code, or 3 if output was lost.
 
-    What is written to ``sys.stdout`` and ``sys.stderr`` is made visible: see ``visible_text``.
+    Text on ``sys.stdout`` and ``sys.stderr`` is made visible: see ``visible_text``.
     A reader that goes away is no error: the command runs to its end and its exit code is returned.
     A command that still writes GRACE_S seconds later may never end, and is ended with code 0.
     """

@@ -230,7 +230,7 @@ class Agent:
             self._pods_due = now
 
     def _hear_executions(self, now: float) -> None:
-        """Tell the pod source which processes have executed another program."""
+        """Pass the processes that have executed another program to the pod source."""
         news = self._parts.steering.executions(now)
         if news is not None:
             again_in_s = self._parts.pods.executed(news)

@@ -41,7 +41,7 @@ plugin may use up its deadline several times. The watchdog ends the agent soon a
 Returned = TypeVar("Returned")
 
 DEFAULT_REQUESTERS = frozenset({"cli", "socket", "token"})
-"""Names by which people act who choose none. No instrument can take them away."""
+"""Requesters of requests without a name. No instrument can use these names."""
 
 
 class Published:

@@ -54,7 +54,7 @@ class AgentReport:
 
 @frozen
 class Question:
-    """What the agents are asked: *ask* is called with settings that name one agent's socket."""
+    """The request to the agents. *ask* is called with settings that name one agent's socket."""
 
     action: str
     ask: "Callable[[Settings], Any]"
@@ -120,7 +120,7 @@ class Asking:
 
 
 def _is_trusted(agent: AgentProcess, path: str) -> bool:
-    """Whether an operator may be told to use the settings file that a process names.
+    """Whether a message may propose the settings file that a process names.
 
     Its command line is the process's own word, and acting by another user's settings would send
     the token to an address, and write a file, of that user's choice.

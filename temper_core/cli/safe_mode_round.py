@@ -67,7 +67,7 @@ class Round:
         """Ask the process behind the settings' addresses over its own local socket.
 
         Return its answer, None without one. An agent with other settings may answer on the usual
-        TCP address, where it lets nobody act.
+        TCP address, where no request may act.
         """
         if self._named is None:
             return None

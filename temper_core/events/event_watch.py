@@ -60,7 +60,7 @@ class EventWatch:
         self._events.record(kinds.AGENT_STARTED.name, reason=self._last_end())
 
     def _last_end(self) -> str:
-        """Return what the kept events say of the last agent's end. Empty if it was in order."""
+        """Return why the last agent ended, by the kept events. Empty if it was in order."""
         own = {kinds.AGENT_STARTED.name, kinds.AGENT_STOPPED.name}
         runs = [event.kind for event in self._events.after() if event.kind in own]
         return OUT_OF_ORDER if runs[-1:] == [kinds.AGENT_STARTED.name] else ""

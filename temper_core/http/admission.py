@@ -87,7 +87,7 @@ class Admission:
         self.settle()
 
     def get_free_place(self, connection: Connection) -> None:
-        """Give *connection* a place if one is free, at nobody's cost."""
+        """Give *connection* a free place, if there is one."""
         if connection in self._silent and self._is_free:
             self._place(connection)
 

@@ -69,7 +69,7 @@ class PodWatch:
         return min(rest_s, max(SHORTEST_REST_S, self._again_in_s))
 
     def executed(self, news: ExecutionNews) -> float:
-        """Tell the source of executions. Return the seconds until it has to be looked at."""
+        """Pass executions to the source. Return the seconds until its next read."""
         with suppress(PluginError):  # counted and logged by the host
             self._host.call(self._plugin, self._told, news, part="executions")
         return self._again_in_s

@@ -54,7 +54,7 @@ class _Rest:
 
 @define
 class _Entry:
-    """What is known of one container. All times are monotonic seconds.
+    """The state of one container. All times are monotonic seconds.
 
     ``seen_at`` has the names below the init. ``is_called`` is true if the next read has a cause,
     and does not wait for its turn. ``is_early`` is true if that is a child of an init.

@@ -54,7 +54,7 @@ class ProfileCoverage:
     ) -> Mapping[PodName, float]:
         """Return the covered share by (namespace, pod), for pods where it is known.
 
-        *pods* tell the CPU time of threads that were too short-lived to be among *threads*.
+        *pods* have the CPU time of threads that were too short-lived to be among *threads*.
         """
         self._follow(plan)
         if not self._pods:
@@ -113,7 +113,7 @@ class _Judge:
         matches = [match for group in self._groups for match in group.match]
         is_whole_pod = len(containers) == len(pod.containers)
         is_at_birth = any(match.is_static for match in matches)
-        # Nobody saw the names of these threads. User space had no time to decide about them.
+        # The names of these threads are unknown. User space had no time to decide about them.
         self.is_unseen_covered = None if is_at_birth or not is_whole_pod else False
         self._known: dict[tuple[str, str, bool], tuple[bool, bool | None]] = {}
 

@@ -54,7 +54,7 @@ _OURS: tuple[type[TemperError], ...] = (
 
 @frozen
 class PlainFailure:
-    """What a plugin raised. It holds nothing of the plugin.
+    """An error that a plugin raised. It holds no object of the plugin.
 
     Attributes:
         kind: The name of the exception's type.

@@ -33,7 +33,7 @@ class CallFailed(Exception):  # noqa: N818 - names what happened
 class CallOverdue(Exception):  # noqa: N818 - names what happened
     """The function did not return by its deadline. Its thread was left behind.
 
-    ``is_busy`` tells whether it ran, or waited for a CPU, for more than ``BUSY_SHARE`` of the
+    ``is_busy`` is whether it ran, or waited for a CPU, for more than ``BUSY_SHARE`` of the
     second half of the time.
     """
 

@@ -35,7 +35,7 @@ GENERIC_PROCESSES = frozenset(
 )  # fmt: skip
 """Interpreters and launchers, which run any program. MainThread leads a process of Node."""
 NAMELESS_PROCESSES = frozenset({"MainThread", "main", "sh"})
-"""Process names that say nothing of the program, even inside one pod."""
+"""Process names that do not identify the program, even inside one pod."""
 GLOB = re.compile(r"[*?\[]")
 ANY_NAMES = ("", "q", "Zz 9#", "\x7f:[-]")
 """Samples of names. A pattern that is found in all of them restricts nothing."""

@@ -1,4 +1,4 @@
-"""The measurements that support a profile, and what they say of its effect."""
+"""The measurements that support a profile, and the effect that they show."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class Effect(StrEnum):
 
 
 class Direction(StrEnum):
-    """Which values of a figure are better."""
+    """Whether higher or lower values of a figure are better."""
 
     LOWER = "lower"
     HIGHER = "higher"

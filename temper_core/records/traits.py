@@ -29,7 +29,7 @@ class Level(StrEnum):
 
 
 class CpuBound(StrEnum):
-    """What limits the work on CPUs."""
+    """The limit of the work on CPUs."""
 
     COMPUTE = "compute"
     MEMORY = "memory"
@@ -38,7 +38,7 @@ class CpuBound(StrEnum):
 
 
 class GpuBound(StrEnum):
-    """What limits the work on GPUs. NONE is a workload without a GPU."""
+    """The limit of the work on GPUs. NONE is a workload without a GPU."""
 
     COMPUTE = "compute"
     MEMORY = "memory"

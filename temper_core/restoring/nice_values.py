@@ -16,7 +16,7 @@ DENIED = (
 
 @frozen
 class NiceValues:
-    """What was given back. ``kept`` are the files that say what could not be."""
+    """The restored values. ``kept`` are the records of values that could not be restored."""
 
     restored: Restored = field(factory=Restored)
     kept: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """The host's switch for safe mode: a file, with one line per request made by this tool.
 
 While the file exists, with any content, every agent with this path stays in safe mode. A line that
-this tool did not write is another request and is never removed. Those who change it take turns.
+this tool did not write is another request and is never removed. Its writers take turns.
 """
 
 import errno

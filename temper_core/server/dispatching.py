@@ -129,7 +129,7 @@ class Dispatcher:
         )
         try:
             network = client_network(asked.requester.address)
-            # What acts is carried out for a client that did not wait too.
+            # A request that acts is carried out even if its client did not wait.
             leaving = None if served.endpoint.acts else partial(until_gone, receive)
             return await self._shared.lanes.run(served.lane, call, network, leaving)
         except MachineError as error:

@@ -9,7 +9,7 @@ NS_PER_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 def in_first_pid_namespace(proc_root: str = "/proc") -> bool:
-    """Whether this process's thread ids are the kernel's. True where /proc does not tell."""
+    """Whether this process's thread ids are the kernel's. True if /proc does not show it."""
     try:
         return str((Path(proc_root) / "self/ns/pid").readlink()) == FIRST_PID_NAMESPACE
     except OSError:

@@ -19,7 +19,7 @@ TITLE_AGE_S = 5.0
 """The period of reading a process's texts. A young one is read again when its age has doubled."""
 LONGEST_TEXT = 4_096
 DELETED = " (deleted)"
-"""What the kernel appends to the path of an executable that was removed (proc_pid_exe(5))."""
+"""The kernel's suffix to the path of a removed executable (proc_pid_exe(5))."""
 _PARENT, _FLAGS = 1, 6
 """The parent's id and the flags in ``stat``, counted after the name (proc_pid_stat(5))."""
 PF_FORKNOEXEC = 0x40

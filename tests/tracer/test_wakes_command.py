@@ -125,10 +125,10 @@ def test_the_next_window_is_shown_with_its_edges_blockings_and_waits(temper, vie
 
     assert result.exit_code == 0, result.output
     assert view.wanted == [60.0]
-    edges = rows_of(result.stdout, "who wakes whom")
+    edges = rows_of(result.stdout, "wakers and wakees")
     assert edges[0] == ["nginx[41]", "shop/web", "(high)", "mysqld[42]", "shop/db", "500", "2000"]
     assert edges[1][0] == "(interrupt)"
-    blockings = rows_of(result.stdout, "who waited behind whom (1 ms or more)")
+    blockings = rows_of(result.stdout, "waiters and runners (1 ms or more)")
     assert blockings[0] == ["nginx[41]", "shop/web", "(high)", "(idle)", "2", "12.500"]
     assert rows_of(result.stdout, "waits for a CPU")[0] == ["node", "4", "1.000", "0.512", "-"]
     assert result.stdout.startswith("window of 250 ms up to 2026-11-21T09:00:01.000Z, every 20 s")

@@ -54,7 +54,7 @@ class Account:
 
 
 WRITES, UNREADABLE = WRITTEN.name, NOT_READ.name
-"""What ``Account.count`` counts."""
+"""The counters of ``Account.count``."""
 
 
 def _by_resource(family: MetricFamily, values: Mapping[str, float]) -> Metric:

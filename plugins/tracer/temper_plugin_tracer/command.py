@@ -102,9 +102,11 @@ def edge_tables(document: Row, top: int) -> "Group":
     window = table(document, "window")
     length_s = number(window, "length_s") or 0.0
     tables = [
-        table_of("who wakes whom", _edge_columns(length_s), rows(window, "edges")[:top]),
+        table_of("wakers and wakees", _edge_columns(length_s), rows(window, "edges")[:top]),
         table_of(
-            "who waited behind whom (1 ms or more)", _BLOCKINGS, rows(window, "blockings")[:top]
+            "waiters and runners (1 ms or more)",
+            _BLOCKINGS,
+            rows(window, "blockings")[:top],
         ),
         table_of("waits for a CPU", _WAITS, rows(window, "waits")[:top]),
     ]

@@ -69,7 +69,7 @@ class Tracer(OpenInstrument):
                 "get-wakes",
                 "GET",
                 "/wakes",
-                "Who wakes whom and who waits behind whom: the last window, if there was one.",
+                "Wake-ups, and waits with the threads that ran meanwhile: the last window, if any.",
                 lambda _: wakes_document(self._watch.state),
             ),
             Endpoint(

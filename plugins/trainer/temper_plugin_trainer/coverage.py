@@ -100,7 +100,7 @@ class Coverage:
 
     @property
     def lacks_origins(self) -> bool:
-        """Whether the profile asks for executables or parents and the table tells none."""
+        """Whether the profile needs executables or parents and the table has none."""
         matches = [match for group in self.profile.thread_groups for match in group.match]
         asks = any(
             key is not None for each in matches for key in (each.exe, each.parent, each.is_child)

@@ -58,7 +58,7 @@ class TableThread:
     is microseconds on a CPU per run, 0 without runs. ``wakeups_per_s`` is the rate of runs.
     ``lived_share`` is the part of the recording in which it lived, ``age_s`` its age at the first
     look at it, -1 if unknown. ``exe`` is the file name of its process's executable and ``parent``
-    the name of the parent process, both empty if unknown. ``child`` tells whether the process
+    the name of the parent process, both empty if unknown. ``child`` is whether the process
     was forked and has executed no program since.
     """
 

@@ -1,1 +1,1 @@
-"""What an engine's end means: its diagnosis, and how long to stay away."""
+"""The end of an engine: its diagnosis, and the time until the next start."""

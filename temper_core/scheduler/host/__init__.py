@@ -1,1 +1,1 @@
-"""Where the host is read: paths, the kernel's sched_ext state, the lock of the node."""
+"""Reads the host: paths, the kernel's sched_ext state, the lock of the node."""

@@ -32,7 +32,7 @@ READ_S = 0.5
 MOST_STUCK = 64
 """Processes whose command line cannot be read within ``READ_S`` before no other is tried."""
 OWNER_WAIT_S = 4.0
-"""What the processes of one pod or user may take."""
+"""The time that reading the processes of one pod or user may take."""
 LONGEST_SOCKET_PATH = 107
 """Bytes of ``sun_path`` without its end (unix(7))."""
 _SOCKET = re.compile(r"socket:\[(\d+)\]")

@@ -1,1 +1,1 @@
-"""What the machine needs before an engine starts. Each check has its remedy."""
+"""Checks of the machine before an engine starts. Each check has its remedy."""

@@ -28,7 +28,7 @@ def test_the_table_has_waits_and_who_ran_meanwhile():
     output = run(analyze, SAMPLE, "--top", "5")
 
     assert "400 events" in output
-    assert "who ran while it waited, by thread" in output
+    assert "threads that ran while it waited, by thread" in output
     assert "slowest wake-ups" in output
 
 

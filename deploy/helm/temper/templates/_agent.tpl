@@ -34,7 +34,7 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{- include "temper.toml" (dict "table" (mergeOverwrite $own $given) "path" "") }}
 {{- end -}}
 
-{{/* The nodes: what everybody asks, and for the main one none that carries every label of the canary. */}}
+{{/* The nodes: the common conditions, and for the main one no node with every label of the canary. */}}
 {{- define "temper.agent.affinity" -}}
 {{- $agent := .root.Values.agent -}}
 {{- $terms := list -}}

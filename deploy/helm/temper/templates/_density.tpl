@@ -53,7 +53,7 @@ volumeMounts:
   emptyDir: {sizeLimit: 64Mi}
 {{- end -}}
 
-{{/* The agents' settings: whoever judges pods has to map priorities to tiers as the agents do. */}}
+{{/* The agents' settings: both services map priorities to tiers as the agents do. */}}
 {{- define "temper.settingsVolume" -}}
 - name: settings
   configMap:

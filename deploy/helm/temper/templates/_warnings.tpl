@@ -17,7 +17,7 @@ WARNING: webhook.enabled lowers CPU requests, which is safe only where the nodes
 {{- end }}
 {{- end -}}
 
-{{/* Nobody enforces below Linux 6.12. Nothing is said where no node can be seen, as in helm template. */}}
+{{/* No node enforces below Linux 6.12. Without access to nodes, as in helm template, there is no warning. */}}
 {{- define "temper.kernelWarning" -}}
 {{- $nodes := (lookup "v1" "Node" "" "").items -}}
 {{- $able := 0 -}}

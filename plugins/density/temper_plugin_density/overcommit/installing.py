@@ -17,7 +17,7 @@ from temper_plugin_density.overcommit.material import AUTHORITY, AUTHORITY_KEY
 
 @frozen
 class WebhookNames:
-    """Where the webhook runs, and the names of its two objects."""
+    """The webhook's namespace and Service, and the names of its two objects."""
 
     namespace: str
     service: str

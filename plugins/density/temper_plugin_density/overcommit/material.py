@@ -1,4 +1,4 @@
-"""What the webhook presents, from the contents of its Secret.
+"""The certificate that the webhook presents, from the contents of its Secret.
 
 The Secret holds either an authority, ``ca.crt`` and ``ca.key``, with which each replica signs a
 certificate of its own in memory, or a certificate from elsewhere, ``tls.crt`` and ``tls.key``.

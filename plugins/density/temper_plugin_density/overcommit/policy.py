@@ -13,7 +13,8 @@ LEAST_MILLIS = 10
 
 MOST_FREED_MILLIS = 8192 * 1000
 """A pod that would free more runs on no node: the largest NR_CPUS is that of x86-64, 8192
-(arch/x86/Kconfig). Anyone who may create pods may ask for more, and would spoil the sums."""
+(arch/x86/Kconfig). A user may still create a pod that requests more, which would falsify the
+sums."""
 
 TierRule = Callable[[Pod], tuple[Tier, str]]
 

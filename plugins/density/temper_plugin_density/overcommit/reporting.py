@@ -85,7 +85,7 @@ def _count(standing: NamespaceStanding, pod: Mapping[str, Any]) -> None:
 def freed_millis(document: Mapping[str, Any]) -> int:
     """Return the difference between a pod's original and current requests. 0 if it has none.
 
-    The creator of a pod may write the annotation. What no pod can have asked for is not counted.
+    The creator of a pod may write the annotation. A request that no pod can have is not counted.
     """
     try:
         pod = read(document)

@@ -17,7 +17,7 @@ LEAST_FREE_BYTES = 256 * MIB
 
 
 class Ending(StrEnum):
-    """What ended a capture."""
+    """The cause of a capture's end."""
 
     SECONDS = "seconds"
     BYTES = "bytes"
@@ -25,7 +25,7 @@ class Ending(StrEnum):
     DISK = "disk"
     """The file system came near its end."""
     ASKED = "asked"
-    """Somebody ended it."""
+    """A request ended it."""
     VIOLATION = "violation"
     """A violation of the linter, for which a flight recorder had waited."""
     BUDGET = "budget"

@@ -119,7 +119,7 @@ class BpfRecorder:
         self._skeleton.run("note_living")
 
     def end(self) -> None:
-        """Detach. What is recorded can still be drained."""
+        """Detach. Recorded events can still be drained."""
         _OPEN.pack_into(self._open, 0, 0)
         self._detach()
 

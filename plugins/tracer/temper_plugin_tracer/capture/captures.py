@@ -55,7 +55,7 @@ WHOLE_NODE = "the whole node"
 
 @frozen
 class Holder:
-    """Whoever captures now, so that a second request is refused."""
+    """The requester of the running capture, for the refusal of a second request."""
 
     id: str
     by: str
@@ -138,7 +138,7 @@ class Captures:
 
     @property
     def store(self) -> Store:
-        """The kept captures. What an earlier agent left unfinished is removed first.
+        """The kept captures. Unfinished captures of an earlier agent are removed first.
 
         Raises MachineError if there is no state directory.
         """
@@ -191,7 +191,7 @@ class Captures:
     def end(self, capture: str, by: str, ending: Ending = Ending.ASKED) -> dict[str, Any] | None:
         """End the recording of a running capture, and keep it. Return its entry, None without.
 
-        The first call decides what is told of the ending.
+        The first call determines the reported ending.
         """
         with self._lock:
             self.settle()
@@ -249,7 +249,7 @@ class Captures:
         return self.store.trace(capture)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take a look at the node: a running capture tells of it."""
+        """Take a look at the node, which a running capture writes to its trace."""
         with self._lock:
             self._snapshot = snapshot
             self.settle()

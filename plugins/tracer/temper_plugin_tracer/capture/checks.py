@@ -1,4 +1,4 @@
-"""Which ways to record work on this node, for ``temper doctor``."""
+"""Checks of the recording backends on this node, for ``temper doctor``."""
 
 import errno
 import importlib.util

@@ -1,4 +1,4 @@
-"""What a recorder gives at a drain: the same for every backend."""
+"""The result of a recorder's drain, the same for every backend."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

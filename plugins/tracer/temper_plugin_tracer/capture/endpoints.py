@@ -119,7 +119,7 @@ class _Doors:
 
 
 def refusal(error: HeldError) -> Answer:
-    """Return the answer to who asks while another capture runs."""
+    """Return the answer to a request during another capture."""
     headers = {"retry-after": str(int(error.holder.remaining_s) + 1)}
     return json_answer(error.holder.document(), CONFLICT, headers)
 

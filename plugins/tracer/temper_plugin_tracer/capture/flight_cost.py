@@ -14,7 +14,7 @@ NS_PER_S = 1_000_000_000
 
 @frozen
 class KernelTally:
-    """What the programs count.
+    """The counters of the programs.
 
     Attributes:
         events: Recorded events, overwritten ones included.

@@ -38,7 +38,7 @@ LARGEST_WISH = 4096
 
 @frozen
 class FlightOrder(Order):
-    """What the agent orders.
+    """The order of the agent.
 
     Attributes:
         duration_s: How long it records.

@@ -1,4 +1,4 @@
-"""The flight recorder of this agent: begins it, watches the linter for it, and tells its state."""
+"""The flight recorder of this agent: its start, its watch on the linter, and its state."""
 
 import time
 from collections.abc import Mapping

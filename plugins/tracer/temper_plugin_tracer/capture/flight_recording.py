@@ -1,4 +1,4 @@
-"""Records into rings that wrap, until somebody asks for the trace or a bound is reached."""
+"""Records into rings that wrap, until the trace is requested or a bound is reached."""
 
 import time
 from collections.abc import Callable
@@ -43,8 +43,8 @@ class FlightRecording:
     ) -> Ending:
         """Record until an end is asked for, *duration_s* is over or it costs too much.
 
-        Returns ``Ending.SECONDS`` or ``Ending.BUDGET`` if nobody has asked. Raises BpfError if the
-        recorder cannot begin.
+        Returns ``Ending.SECONDS`` or ``Ending.BUDGET`` if the trace was not requested. Raises
+        BpfError if the recorder cannot begin.
         """
         self._began_ns = boot_ns()
         self.recorder.begin()

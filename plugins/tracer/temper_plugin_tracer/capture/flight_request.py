@@ -89,7 +89,7 @@ class FlightRequest(TraceRequest):
 
     @property
     def plan(self) -> HelperPlan:
-        """What its helper process runs."""
+        """The plan of its helper process."""
         return HelperPlan(
             ENTRY_POINT,
             cpu_s=USUAL_CPU_S + ceil(self.seconds * self.cpu_ratio),

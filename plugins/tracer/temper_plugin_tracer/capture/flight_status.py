@@ -1,4 +1,4 @@
-"""What the helper process of the flight recorder tells the agent while it records."""
+"""The status that the flight recorder's helper process reports to the agent."""
 
 import json
 from contextlib import suppress

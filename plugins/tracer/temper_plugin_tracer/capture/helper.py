@@ -32,7 +32,7 @@ NOTHING_MORE: Mapping[str, Any] = {}
 
 @frozen
 class Order:
-    """What the agent orders.
+    """The order of the agent.
 
     Attributes:
         id: The id of the capture.
@@ -135,7 +135,7 @@ def _asked_ending(order: Order) -> Ending | None:
 
 
 def context_of(order: Order, backend: str) -> TraceContext:
-    """Return what the trace says of its capture and of the node."""
+    """Return the facts of the capture and of the node for the trace."""
     return TraceContext(
         order.id,
         order.node,

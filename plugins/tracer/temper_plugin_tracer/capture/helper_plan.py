@@ -1,4 +1,4 @@
-"""What the helper process of a capture runs."""
+"""The plan of a capture's helper process."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -34,7 +34,7 @@ class TraceCaptures(OpenInstrument):
         return cls(captures, BackendChecks())
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Let a running capture tell of the node, and take the result of one that has ended."""
+        """Pass the snapshot to a running capture, and take the result of one that has ended."""
         self._captures.tell(snapshot)
         self._flight.tell(snapshot)
 

@@ -20,7 +20,7 @@ ATTEMPTS = 10
 class NodeLock:
     """A lock of the kernel (flock), which it releases when its holder ends, however that ends.
 
-    The file's content says who holds it. Without a directory to write to there is no lock.
+    The file's content is the holder. Without a directory to write to there is no lock.
     """
 
     directory: Path = DIRECTORY
@@ -51,7 +51,7 @@ class NodeLock:
     def release(self) -> None:
         """Release it. A second call does nothing."""
         if self._descriptor >= 0:
-            with suppress(OSError):  # while it is locked, so that nobody locks a removed file
+            with suppress(OSError):  # while it is locked, so that no process locks a removed file
                 (self.directory / NAME).unlink()
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,4 +1,4 @@
-"""What the agent knows of the node while a capture runs, as JSON for the helper process."""
+"""The agent's knowledge of the node during a capture, as JSON for the helper process."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ MOST_THREADS = 20_000
 
 
 def look_of(snapshot: Snapshot) -> dict[str, Any]:
-    """Return what a trace says of the node at the moment of *snapshot*."""
+    """Return the facts of the node at the moment of *snapshot*, for a trace."""
     busiest = sorted(snapshot.pods, key=lambda pod: pod.cpu_used + pod.run_delay, reverse=True)
     return {
         "ns": boot_ns_of(snapshot.monotonic_s),

@@ -8,12 +8,12 @@ from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 
 MILLI = 1_000
 MOST_CPUS = 256
-"""CPUs with a track of their own that says which layer owns them."""
+"""Number of CPUs that have a track with the layer that owns them."""
 Look = Mapping[str, Any]
 
 
 def write_tracks(writer: TraceWriter, looks: Sequence[Look], recorded: Recorded) -> None:
-    """Write the tracks. What the agent saw last before the recording is in force at its start."""
+    """Write the tracks. The agent's last look before the recording is in force at its start."""
     seen = _during(looks, recorded)
     if not seen:
         return

@@ -81,7 +81,7 @@ class TraceRequest:
 
     @property
     def plan(self) -> HelperPlan:
-        """What its helper process runs."""
+        """The plan of its helper process."""
         return HelperPlan(ENTRY_POINT)
 
 

@@ -44,7 +44,7 @@ class Ring:
         return end_to_end(parts) if parts else self.records[:0].copy()
 
     def last(self) -> np.ndarray:
-        """Return a copy of the newest records of a ring that wraps, which nobody writes to now."""
+        """Return a copy of the newest records of a ring that wraps, which is not written to now."""
         end = int(self.state["reserved"][0])
         self.state["taken"][0] = max(0, end - len(self.records))
         return self.take()

@@ -21,7 +21,7 @@ class CgroupChoice:
 
 @frozen
 class Selection:
-    """What is recorded.
+    """The recorded part of the node.
 
     Of the selected threads every event is recorded, with what wakes them. Of a CPU everything is
     recorded for as long as a selected thread may run or wait there.

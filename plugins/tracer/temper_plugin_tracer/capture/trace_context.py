@@ -1,4 +1,4 @@
-"""What a trace says of its capture and of the node, beside what was recorded."""
+"""The facts of the capture and of the node that a trace has beside its events."""
 
 from attrs import frozen
 
@@ -9,7 +9,7 @@ from temper_plugin_tracer.capture.selection import Selection
 
 @frozen
 class TraceContext:
-    """What a trace says beside its events."""
+    """The facts that a trace has beside its events."""
 
     id: str
     node: str

@@ -36,7 +36,7 @@ def traced_machine(cores: Iterable[tuple[int, ...]]) -> TracedMachine:
 
 
 def capture_facts(told: TraceContext, recorded: Recorded, ending: Ending) -> CaptureFacts:
-    """Return what a trace says of its capture."""
+    """Return the facts of the capture in a trace."""
     looks = told.notes.looks
     layers = looks[-1]["layers"] if looks else ()
     return CaptureFacts(

@@ -18,7 +18,7 @@ _UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EI
 class UnlinkedFile:
     """A file of *directory* that has no name until ``publish``.
 
-    Where the file system has no O_TMPFILE it has a name that ends in ``PARTIAL``.
+    If the file system has no O_TMPFILE, it has a name that ends in ``PARTIAL``.
     """
 
     descriptor: int

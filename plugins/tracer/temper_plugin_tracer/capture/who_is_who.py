@@ -25,7 +25,7 @@ class KnownThread:
 
 @frozen
 class Membership:
-    """What the agent knew of a thread: its pod, its group of the profile, tier and layer."""
+    """A thread by the agent: its pod, its group of the profile, tier and layer."""
 
     pod: str = ""
     group: str = ""

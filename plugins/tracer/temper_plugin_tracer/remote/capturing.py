@@ -73,7 +73,7 @@ def _await(agent: AgentPod, command: RemoteCommand, seconds: float, progress: Pr
 
 def _end(agent: AgentPod) -> None:
     """End the recording of the node. Only one runs at a time, and it is the one waited for."""
-    with suppress(TemperError):  # the capture's own end says what is wrong
+    with suppress(TemperError):  # the capture's own end has the reason
         entries = agent.ask("trace", "list", "--output=json")
         for entry in rows({"traces": entries}, "traces"):
             if text(entry, "state") == "recording":

@@ -20,7 +20,7 @@ PIECE_BYTES = 256 * 1024
 USAGE_ERROR = 2
 """The exit code of ``temper`` for input that is refused."""
 _EPILOGUE = re.compile(r"^(command terminated with exit code [0-9]+|error: exit status [0-9]+)$")
-"""What kubectl adds to the error of the command that it ran."""
+"""The text that kubectl adds to the error of the command that it ran."""
 
 
 @frozen

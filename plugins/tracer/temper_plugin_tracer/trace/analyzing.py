@@ -36,7 +36,7 @@ def analyze(
 
 
 def known_of(trace: Trace) -> Known:
-    """Return what *trace* says beside its events."""
+    """Return the facts of *trace* beside its events."""
     cores: Mapping[int, int] = getattr(trace.machine, "cores", None) or {}
     planned = getattr(trace.facts, "planned", None) or {}
     return Known(

@@ -12,7 +12,7 @@ PREEMPTED = 0x100
 
 
 class Kind(IntEnum):
-    """What a record says. ``prev`` and ``next`` of :data:`SCHED_EVENT` are listed for each."""
+    """The meaning of a record. ``prev`` and ``next`` of :data:`SCHED_EVENT` are listed for each."""
 
     SWITCH = 1
     """``prev`` leaves the CPU with ``state``, ``next`` takes it with ``prio``."""
@@ -49,8 +49,8 @@ SCHED_EVENT = np.dtype(
 
 Attributes:
     ns: CLOCK_BOOTTIME.
-    prev: A thread id, or what ``Kind`` says.
-    next: A thread id, or what ``Kind`` says.
+    prev: A thread id, or as ``Kind`` defines it.
+    next: A thread id, or as ``Kind`` defines it.
     tgid: Process of ``next``, 0 where it is not known.
     cpu: CPU on which the event happened.
     target: CPU to which ``next`` goes.

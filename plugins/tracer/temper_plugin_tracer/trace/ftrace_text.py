@@ -68,7 +68,7 @@ _WAKINGS = frozenset({"sched_waking", "sched_wakeup", "sched_wakeup_new"})
 
 
 def looks_like_ftrace_text(head: bytes) -> bool:
-    """Tell whether a file that begins with *head* is a trace as text."""
+    """Return whether a file that begins with *head* is a trace as text."""
     text = head.decode("utf-8", "replace")
     if text.startswith("# tracer:"):
         return True
@@ -98,7 +98,7 @@ class FtraceText:
 
     @property
     def facts(self) -> CaptureFacts | None:
-        """None: text does not say how it was captured."""
+        """None: text has no facts of its capture."""
         return None
 
     @property

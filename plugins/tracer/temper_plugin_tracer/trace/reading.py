@@ -39,7 +39,7 @@ class Trace(Protocol):
 
     @property
     def cut(self) -> str:
-        """What cut the file short, empty if it is whole."""
+        """The reason why the file is cut, empty if it is whole."""
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Read the events of all CPUs in blocks, in the order of time."""

@@ -1,4 +1,4 @@
-"""What a trace says beside its events: its threads, its machine, and the facts of its capture."""
+"""The facts of a trace beside its events: its threads, its machine and its capture."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ __all__ = ["CaptureFacts", "TracedMachine", "TracedThread"]
 
 @frozen
 class TracedThread:
-    """A thread of a trace. What is not known is empty.
+    """A thread of a trace. Unknown facts are empty.
 
     Attributes:
         tid: Thread id in the initial pid namespace.
@@ -58,7 +58,7 @@ class CaptureFacts:
         seconds: Duration of the recording.
         backend: Name of the backend.
         selection: What was selected, empty for the whole node.
-        asked_by: Who asked for the capture.
+        asked_by: The requester of the capture.
         bounds: Limits of the capture by name.
         ended_by: What ended the recording.
         lost: Number of lost events by CPU.

@@ -1,4 +1,4 @@
-"""What a trace says about waiting: who ran, who waited, and who ran while another waited.
+"""Run times and waits of a trace, and the threads that ran while others waited.
 
 Everything here is pure: it takes blocks of ``SCHED_EVENT`` and returns records.
 """

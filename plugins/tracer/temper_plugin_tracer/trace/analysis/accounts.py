@@ -1,4 +1,4 @@
-"""Adds what one block's history says to the rows of the threads."""
+"""Adds the history of one block to the rows of the threads."""
 
 from typing import Any
 

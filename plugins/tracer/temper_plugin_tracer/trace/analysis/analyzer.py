@@ -38,9 +38,9 @@ class Analyzer:
         self._cpus = CpuStates()
         self._cpus.grow(max((cpu + 1 for core in self._known.cores for cpu in core), default=0))
         self.blockers = PairSums()
-        """Who held the CPU while a thread waited."""
+        """The parties on the CPU while a thread waited."""
         self.sharers = PairSums()
-        """Who held the sibling CPUs while a thread ran."""
+        """The parties on the sibling CPUs while a thread ran."""
         self.edges = EdgeSums()
         self.slowest = SlowestWakes(slowest)
         self.begin_ns: int | None = None

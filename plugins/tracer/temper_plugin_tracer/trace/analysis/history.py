@@ -27,7 +27,7 @@ __all__ = ["History", "Op", "history_of"]
 
 
 class Op(IntEnum):
-    """What an entry does to its thread."""
+    """The effect of an entry on its thread."""
 
     BEFORE = 0
     """The state before the block."""

@@ -1,4 +1,4 @@
-"""What is known of a trace beside its events, as far as the sums depend on it."""
+"""The facts of a trace beside its events on which the sums depend."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,10 +23,10 @@ class Throttling:
 
 @frozen
 class Known:
-    """What is known of a trace beside its events, as far as the sums depend on it.
+    """The facts of a trace beside its events on which the sums depend.
 
     Attributes:
-        cores: CPUs by core. Without any, nothing is said about siblings.
+        cores: CPUs by core. Without any, siblings are left out.
         planned: CPUs of each layer in the plan.
         layers: Layer of each thread by thread id.
         throttlings: When threads were throttled. Those of one set of threads must not overlap.

@@ -47,7 +47,7 @@ _PLAIN = {
 
 
 class Names:
-    """What the threads of a trace are called."""
+    """The names of the threads of a trace."""
 
     def __init__(self, threads: Iterable[TracedThread], table: ThreadTable) -> None:
         self._known = {thread.tid: thread for thread in threads}

@@ -1,4 +1,4 @@
-"""Which parties held a CPU during given parts of a block, exact to the nanosecond."""
+"""The parties that held a CPU during given parts of a block, exact to the nanosecond."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ THROTTLED = party_code(PartyKind.THROTTLED)
 
 @frozen(eq=False)
 class Pieces:
-    """Parts of a block on one CPU each. ``rows`` tell whose they are."""
+    """Parts of a block on one CPU each. ``rows`` are the rows of their threads."""
 
     rows: Integers
     cpus: Integers
@@ -63,7 +63,7 @@ class Throttled:
 def held(
     timeline: Timeline, pieces: Pieces, throttled: Throttled | None = None
 ) -> tuple[Integers, Integers]:
-    """Return who held the CPUs during *pieces*: keys of row and party, and nanoseconds.
+    """Return the parties on the CPUs during *pieces*: keys of row and party, and nanoseconds.
 
     The nanoseconds of a row add up to the length of its pieces.
     """

@@ -6,7 +6,7 @@ __all__ = ["IDLE", "SOFTIRQS", "PartyKind", "kind_of", "number_of", "party_code"
 
 
 class PartyKind(IntEnum):
-    """What holds a CPU. The values are the upper bits of a party's code."""
+    """The kinds of parties that hold a CPU. The values are the upper bits of a party's code."""
 
     THREAD = 0
     """A thread. Its number is the thread id."""
@@ -15,9 +15,9 @@ class PartyKind(IntEnum):
     SOFTIRQ = 2
     """A softirq. Its number is the vector."""
     UNKNOWN = 3
-    """The CPU has had no switch yet, so that nobody is known to hold it."""
+    """The CPU has had no switch yet, so that its party is unknown."""
     THROTTLED = 4
-    """The CPU was idle, and the trace says that the waiter was throttled."""
+    """The CPU was idle, and by the trace the waiter was throttled."""
     OTHERS = 5
     """Parties of small shares, folded to bound the memory."""
     IDLE = 6

@@ -1,4 +1,4 @@
-"""What an analysis tells: frozen records in nanoseconds, with names."""
+"""The results of an analysis: frozen records in nanoseconds, with names."""
 
 from attrs import field, frozen
 
@@ -15,8 +15,8 @@ __all__ = [
 ]
 
 LEVELS = ("thread", "process", "group", "pod", "tier", "layer")
-"""What threads are summed by. A thread without a group, pod, tier or layer counts as its process,
-or as its own name if the trace does not know its process."""
+"""The levels by which threads are summed. A thread without a group, pod, tier or layer counts as
+its process, or as its own name if its process is unknown."""
 
 
 @frozen
@@ -71,7 +71,7 @@ class Subject:
         outside_ns: Time on CPUs that the plan gives to others, None without a plan.
         slices: Ended runs.
         waits: Ended waits.
-        blockers: By level of the parties: who held the CPU while it waited. They add up to
+        blockers: By level of the parties: the parties on the CPU while it waited. They add up to
             ``wait_ns``.
         sharers: The same of the sibling CPUs while it ran. They add up to ``run_ns`` times the
             siblings of a CPU.
@@ -126,7 +126,7 @@ class SlowWakeUp:
         at_ns: Moment of the wake-up, from the trace's first event.
         wait_ns: Time until the thread ran.
         cpu: CPU that it then took.
-        blockers: Who held the CPU on which it was queued. They add up to ``wait_ns``.
+        blockers: The parties on the CPU on which it was queued. They add up to ``wait_ns``.
         chain: The wake-up, then that of its waker, and so on.
 
     """
@@ -141,7 +141,7 @@ class SlowWakeUp:
 
 @frozen
 class Report:
-    """All that is told of a trace.
+    """The report of a trace.
 
     Attributes:
         begin_ns: Moment of the first event.

@@ -29,7 +29,7 @@ from temper_plugin_tracer.trace.roster import TracedThread
 __all__ = ["PARTY_LEVELS", "Wanted", "report_of"]
 
 PARTY_LEVELS = ("thread", "group", "pod", "layer")
-"""Levels at which the parties of a wait are told."""
+"""Levels at which the parties of a wait are reported."""
 USUAL_ROWS = 20
 OTHERS = "(others)"
 PartyShares = dict[str, tuple[Share, ...]]
@@ -37,11 +37,11 @@ PartyShares = dict[str, tuple[Share, ...]]
 
 @frozen
 class Wanted:
-    """What a report has.
+    """The content of a report.
 
     Attributes:
         rows: Subjects of each level, edges, and parties of each subject.
-        of: Part of a subject's name. Only such subjects are told. All if it is empty.
+        of: Part of a subject's name. Only such subjects are reported. All if it is empty.
         knows_siblings: Whether the trace has the CPUs' cores.
         knows_plan: Whether the trace has the plan of its layers.
 

@@ -1,4 +1,4 @@
-"""The slowest wake-ups of a trace, with who held the CPU meanwhile and the wake-ups behind them."""
+"""The slowest wake-ups of a trace, with the parties on the CPU and the wake-ups before them."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class SlowWake:
         began_ns: Moment of the wake-up.
         ns: Wait.
         cpu: CPU that the thread took at last.
-        parties: Code and nanoseconds of who held the CPU on which the thread was queued.
+        parties: Code and nanoseconds of the parties on the CPU on which the thread was queued.
         links: Waker, moment and wait of the wake-up, and of those behind it.
 
     """
@@ -82,7 +82,7 @@ class SlowestWakes:
         return woken[order[: self._most]]
 
     def _carry(self, history: History, timeline: Timeline, throttled: Throttled | None) -> None:
-        """Keep who held the CPU so far during the waits that go on."""
+        """Keep the parties on the CPU so far during the waits that go on."""
         open_waits = np.flatnonzero(history.is_last & (history.state == WAITING))
         starts, rows = history.start[open_waits], history.row[open_waits]
         pieces = _pieces_of(history, starts, open_waits + 1, timeline)

@@ -1,4 +1,4 @@
-"""What is known of each thread between two blocks of events, one row a thread."""
+"""The state of each thread between two blocks of events, one row per thread."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who holds each CPU, moment by moment, during one block of events."""
+"""The party on each CPU, moment by moment, during one block of events."""
 
 from typing import Any
 
@@ -99,7 +99,7 @@ class CpuStates:
         self._softirq = np.concatenate([self._softirq, nobody])
 
     def add(self, block: NDArray[Any], begin: int, end: int) -> Timeline:
-        """Return who holds the CPUs from *begin* to *end*, the times of the block's ends."""
+        """Return the parties on the CPUs from *begin* to *end*, the times of the block's ends."""
         events = block[_changes_party(block["kind"])]
         kinds = np.concatenate([np.zeros(self.count, np.uint8), events["kind"]])
         cpus = np.concatenate([np.arange(self.count), events["cpu"]]).astype(np.uint16)
@@ -123,7 +123,7 @@ class CpuStates:
     ) -> Integers:
         """Return the number of the handler that runs after each event, or NOBODY.
 
-        The one that begins last is told. A switch ends it, since no handler outlives one.
+        It is the one that begins last. A switch ends it, since no handler outlives one.
         """
         begin, end = kinds == begins, kinds == begins + 1
         values = np.where(begin, number, NOBODY)

@@ -1,4 +1,4 @@
-"""Who woke whom: edges with their latencies, and the chain of wake-ups behind each wake-up."""
+"""Wakers and wakees with latencies, and the chain of wake-ups before each wake-up."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ class Wakes:
 
 
 def entry_wakers(block: NDArray[Any], history: History) -> Integers:
-    """Return who woke the thread at each entry: a thread id, 0 for an interrupt, -1 for nobody."""
+    """Return the waker at each entry: a thread id, 0 for an interrupt, -1 for none."""
     wakers = np.full(len(history.row), -1, np.int64)
     places = np.flatnonzero(history.is_wake)
     events = history.event[places]

@@ -1,4 +1,4 @@
-"""What the commands of ``temper trace`` ask the agent."""
+"""The requests of the commands of ``temper trace`` to the agent."""
 
 import base64
 import binascii

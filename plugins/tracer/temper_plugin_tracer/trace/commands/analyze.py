@@ -1,4 +1,4 @@
-"""``temper trace analyze``: who ran, who waited, and who ran while another waited."""
+"""``temper trace analyze``: run times, waits, and the threads that ran meanwhile."""
 
 import sys
 import time
@@ -39,7 +39,7 @@ PARTIES = ("thread", "group", "pod", "layer")
     show_default=True,
 )
 def command(file: Path, by: str, behind: str | None, of: str, top: int, output: str) -> None:
-    """Show who ran, who waited, and who ran while another waited.
+    """Show run times, waits, and the threads that ran while others waited.
 
     FILE is a trace of Temper or of Perfetto, or ftrace text: the file trace of tracefs, or what
     trace-cmd report or perf script print. It may be compressed by gzip. No agent is needed.

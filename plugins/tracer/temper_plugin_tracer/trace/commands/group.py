@@ -7,7 +7,7 @@ import click
 from temper_core import CommandGroup
 
 COMMANDS: Mapping[str, str] = {
-    "analyze": "Show who ran, who waited, and who ran while another waited, from a trace.",
+    "analyze": "Show run times, waits, and the threads that ran meanwhile, from a trace.",
     "capture": "Capture the scheduler's events of this node, or of a pod, as a trace for Perfetto.",
     "compare": "Show how runs and waits differ between two traces.",
     "delete": "End a capture that runs, or delete a finished trace.",

@@ -49,8 +49,8 @@ def report_tables(report: Report, level: str, by: str) -> "Group":
     subjects = report.subjects[level]
     tables = [
         table_of(f"by {level}", _columns(report, level), [asdict(one) for one in subjects]),
-        table_of(f"who ran while it waited, by {by}", _SHARES, _share_rows(subjects, by)),
-        table_of("who wakes whom", _EDGES, [asdict(edge) for edge in report.edges]),
+        table_of(f"threads that ran while it waited, by {by}", _SHARES, _share_rows(subjects, by)),
+        table_of("wakers and wakees", _EDGES, [asdict(edge) for edge in report.edges]),
         table_of("slowest wake-ups", _SLOWEST, [_slow_row(wake) for wake in report.slowest]),
     ]
     shown = (table for table in tables if table is not None)

@@ -73,7 +73,9 @@ def _level(report: Report, level: str) -> str:
         for one in subjects
     )
     shares = "".join(_blockers(one, level) for one in subjects if one.blockers)
-    return f"<h2>By {level}</h2>{_table(heads, rows)}<h3>Who ran while it waited</h3>{shares}"
+    return (
+        f"<h2>By {level}</h2>{_table(heads, rows)}<h3>Threads that ran while it waited</h3>{shares}"
+    )
 
 
 def _blockers(subject: Subject, level: str) -> str:
@@ -116,7 +118,9 @@ def _edges(report: Report) -> str:
         (edge.waker, edge.woken, str(edge.count), _ms(edge.waits_ns), _ms(edge.longest_ns))
         for edge in report.edges
     )
-    return f"<h2>Who wakes whom</h2>{_table(('waker', 'wakes', 'times', 'wait', 'longest'), rows)}"
+    return (
+        f"<h2>Wakers and wakees</h2>{_table(('waker', 'wakes', 'times', 'wait', 'longest'), rows)}"
+    )
 
 
 def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:

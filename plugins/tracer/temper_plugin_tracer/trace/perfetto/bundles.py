@@ -24,7 +24,7 @@ from temper_plugin_tracer.trace.perfetto.wire import (
 __all__ = ["UNKNOWN", "bundle_of"]
 
 UNKNOWN = -1
-"""A thread id: nobody knows who runs on the CPU."""
+"""A thread id: the thread on the CPU is unknown."""
 INTERRUPT_FLAG = 1
 MOST_TID = 1 << 22
 """PID_MAX_LIMIT of 64-bit kernels."""
@@ -62,9 +62,9 @@ def bundle_of(
 
 
 def _head(events: Events, name_of: NameOf) -> tuple[bytes, int, int]:
-    """Return FtraceEvents of the first switch and the wakings before it, their end, and who runs.
+    """Return FtraceEvents up to the first switch, their end, and the running thread.
 
-    trace_processor drops them in CompactSched, since that does not say who ran before.
+    trace_processor drops them in CompactSched, since that lacks the thread that ran before.
     """
     firsts = np.flatnonzero(events["kind"] == Kind.SWITCH)[:1]
     end = int(firsts[0]) + 1 if len(firsts) else len(events)
@@ -166,7 +166,7 @@ def _foreign(events: Events, processes: Numbers) -> Numbers:
 
 
 def _runs_at(events: Events, switches: Events, ran: Numbers) -> Numbers:
-    """Return who runs at each event. At the time of a switch it is still the thread before it."""
+    """Return the running thread at each event. At a switch it is still the thread before."""
     runs: Numbers = ran[np.searchsorted(switches["ns"], events["ns"], "left")]
     return runs
 

@@ -24,7 +24,7 @@ from temper_plugin_tracer.trace.perfetto.scanning import (
 __all__ = ["OPEN_EVENT", "WAKEUP", "Bundle", "decode_bundle"]
 
 OPEN_EVENT = np.dtype([*SCHED_EVENT.descr, ("known", "u1")])
-"""An event. ``known`` says whether ``prev`` is what was written; else it has to be inferred."""
+"""An event. ``known`` is whether ``prev`` was written. Otherwise it has to be inferred."""
 WAKEUP = 100
 """Kind of a sched_wakeup: the same wake-up as the sched_waking before it, if there is one."""
 MOST_CPU = 0xFFFF

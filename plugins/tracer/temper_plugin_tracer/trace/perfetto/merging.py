@@ -55,7 +55,7 @@ def _blocks(events: Events) -> Iterator[Events]:
 
 
 class Inference:
-    """Completes events in time order: who left the CPU, who woke, and of which process."""
+    """Completes events in time order: the thread that left the CPU, the waker, the process."""
 
     def __init__(self, process_of: Mapping[int, int]) -> None:
         pairs = sorted(process_of.items())
@@ -91,7 +91,7 @@ class Inference:
     def _wakings_once(self, events: Events) -> npt.NDArray[np.bool_]:
         """Return which events to keep, with a sched_wakeup only where no sched_waking was before.
 
-        Both tell of one wake-up, up to a switch to the thread.
+        Both are of one wake-up, up to a switch to the thread.
         """
         keep = np.ones(len(events), np.bool_)
         of_interest = np.isin(events["kind"], (Kind.WAKING, WAKEUP))
@@ -110,7 +110,7 @@ class Inference:
         return keep
 
     def _add_processes(self, events: Events) -> None:
-        """Set ``tgid`` where the event does not say it."""
+        """Set ``tgid`` if the event lacks it."""
         if not len(self._tids):
             return
         of_threads = np.isin(events["kind"], (Kind.SWITCH, Kind.WAKING, Kind.MIGRATION))

@@ -1,4 +1,4 @@
-"""The first pass over a trace: where its bundles of events are, and what it says beside them."""
+"""The first pass over a trace: where its bundles of events are, and its facts beside them."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ class CompressedPacketsError(Exception):
 
 @define
 class PacketIndex:
-    """What the first pass finds.
+    """The results of the first pass.
 
     Attributes:
         starts: Offset of each bundle.
@@ -251,7 +251,7 @@ def roster_of(index: PacketIndex) -> dict[int, TracedThread]:
 
 
 def machine_of(index: PacketIndex) -> TracedMachine:
-    """Return the machine as Temper wrote it, or as far as the packets tell of it."""
+    """Return the machine as Temper wrote it, or as far as the packets describe it."""
     if index.machine is not None:
         return index.machine
     return evolve(TracedMachine(), utsname=index.utsname, cpus=tuple(sorted(index.cpus)))

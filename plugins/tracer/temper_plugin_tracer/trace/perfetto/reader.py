@@ -37,7 +37,7 @@ class PerfettoTrace:
         threads: The threads that the trace names.
         machine: The machine. Of a recording of Perfetto, its CPUs are those with events.
         facts: How it was captured, None if Temper did not write it.
-        cut: What cut the file short, or "". What was whole before is read.
+        cut: The reason why the file is cut, or "". The part before is read.
 
     """
 

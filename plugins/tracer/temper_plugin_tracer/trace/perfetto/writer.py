@@ -1,7 +1,7 @@
 """Writes traces of the scheduler in Perfetto's format (protos/perfetto/trace/trace_packet.proto).
 
-Perfetto's own readers take the events, the names and the tracks. What they have no field for is in
-fields of Temper's own, which they skip: ``fields.Packet``.
+Perfetto's own readers take the events, the names and the tracks. Facts without such a field
+are in fields of Temper's own, which they skip: ``fields.Packet``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -183,7 +183,7 @@ def _command_line(name: str) -> bytes:
 
 
 def _labels(threads: Iterable[TracedThread]) -> dict[int, list[str]]:
-    """Return what is said of a process: its pod, and the groups, tiers and layers in it."""
+    """Return the facts of a process: its pod, and the groups, tiers and layers in it."""
     found: dict[int, dict[str, None]] = {}
     for thread in threads:
         said = {
