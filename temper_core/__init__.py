@@ -1,7 +1,6 @@
 """The core of Temper: ``__all__`` is what plugins may use, imported when it is asked for."""
 
 from importlib import import_module
-from typing import Any
 
 __version__ = "0.1.0"
 
@@ -125,7 +124,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = sorted(_HOME_OF)  # noqa: PLE0605 - a list of names, made from the table above
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public name
+def __getattr__(name: str) -> object:
     if name not in _HOME_OF:
         raise AttributeError(f"module 'temper_core' has no attribute {name!r}")
     return getattr(import_module(_HOME_OF[name]), name)

@@ -13,7 +13,10 @@ TemperError
 
 from collections.abc import Sequence
 from os import strerror
-from typing import ClassVar
+
+TYPE_CHECKING = False  # typing is slow to import, and every start would wait for it
+if TYPE_CHECKING:
+    from typing import ClassVar
 
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
@@ -24,7 +27,7 @@ EXIT_MACHINE = 3
 class TemperError(Exception):
     """Base of Temper's own errors. Anything else that escapes is a bug."""
 
-    exit_code: ClassVar[int] = EXIT_INPUT
+    exit_code: "ClassVar[int]" = EXIT_INPUT
 
     @property
     def lines(self) -> tuple[str, ...]:

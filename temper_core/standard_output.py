@@ -9,10 +9,13 @@ import sys
 import time
 from _thread import get_ident  # threading is slow to import
 from collections.abc import Callable, Iterable
-from typing import Any, TextIO, cast
 
 from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE, InputError, MachineError
 from temper_core.visible_text import filtered
+
+TYPE_CHECKING = False  # typing is slow to import, and every start would wait for it
+if TYPE_CHECKING:
+    from typing import Any, TextIO
 
 GRACE_S = 1.0
 
@@ -111,7 +114,7 @@ class _Descriptor(io.RawIOBase):
     def isatty(self) -> bool:
         return self._number is not None and os.isatty(self._number)
 
-    def write(self, data: Any) -> int | None:  # noqa: ANN401 - a buffer of io
+    def write(self, data: "Any") -> int | None:  # noqa: ANN401 - a buffer of io
         if self._gone_since is not None and time.monotonic() - self._gone_since > GRACE_S:
             raise ReaderGone
         if self.lost or self._gone_since is not None:
@@ -135,7 +138,7 @@ class _Results(io.TextIOWrapper):
 
     def __init__(self, original: "io.TextIOBase | object | None") -> None:
         self.descriptor = _Descriptor(_number_of(original))
-        self._binary = io.BufferedWriter(cast(io.RawIOBase, self.descriptor))
+        self._binary = io.BufferedWriter(self.descriptor)
         super().__init__(
             self._binary,
             encoding=getattr(original, "encoding", None) or "utf-8",
@@ -166,7 +169,7 @@ class _Messages:
     makes_visible = True
     encoding = "utf-8"  # click writes to the buffer of a stream that is ASCII
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: "TextIO") -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
@@ -177,11 +180,11 @@ class _Messages:
         for line in lines:
             self.write(line)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the stream has
+    def __getattr__(self, name: str) -> "Any":  # noqa: ANN401 - whatever the stream has
         return getattr(self._stream, name)
 
 
-def _guarded(stream: TextIO | None) -> Any:  # noqa: ANN401 - sys.stderr, which may be None
+def _guarded(stream: "TextIO | None") -> "Any":  # noqa: ANN401 - sys.stderr, which may be None
     if stream is None or isinstance(stream, _Messages):
         return stream
     return _Messages(stream)

@@ -7,7 +7,10 @@ text (bidirectional overrides, zero width) are not printable by Unicode, and are
 
 import os
 from functools import lru_cache
-from typing import Any
+
+TYPE_CHECKING = False  # typing is slow to import, and every start would wait for it
+if TYPE_CHECKING:
+    from typing import Any
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 KEPT = frozenset("\n\t")
@@ -29,7 +32,7 @@ def visible(text: str) -> str:
     )
 
 
-def own_sequences(text: str, stream: Any) -> str:  # noqa: ANN401 - any stream of text
+def own_sequences(text: str, stream: "Any") -> str:  # noqa: ANN401 - any stream of text
     """Return *text* marked for *stream*, which then writes its control sequences unchanged.
 
     Only for text whose control sequences are Temper's own. Text from outside inside it must be

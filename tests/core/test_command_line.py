@@ -54,6 +54,17 @@ def test_the_help_is_the_same_when_it_is_remembered(tmp_path):
     assert first.stdout == second.stdout
 
 
+def test_a_remembered_help_imports_no_module_that_is_slow(tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    temper("--help", env=environment)
+
+    done = temper("--help", env={**environment, "PYTHONPROFILEIMPORTTIME": "1"})
+
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "temper_core.cli.remembered" in imported
+    assert not {"attrs", "click", "dataclasses", "re", "rich", "typing"} & imported
+
+
 @pytest.mark.parametrize("content", [b"", b"other stamp\nUsage: nonsense", b"\xff"])
 def test_a_spoilt_copy_of_the_help_is_made_anew(tmp_path, content):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
