@@ -11,7 +11,7 @@ from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 
 
-class Helm:
+class KernelObjects:
     def withdraw(self):
         pass
 
@@ -30,7 +30,7 @@ def restore(made):
 @pytest.fixture
 def restoration(made):
     requests = SafeModeRequests(made.state / "safe-mode", made.state / "requests.json")
-    return Restoration(made.settings, requests, Helm(), made.roots)
+    return Restoration(made.settings, requests, KernelObjects(), made.roots)
 
 
 def test_the_directory_of_every_instrument_goes_installed_or_not(made, restore):

@@ -17,7 +17,7 @@ from temper_core.scheduler.host.agent_lock import agent_lock
 from temper_core.steering.niceness import GivenBack
 
 
-class Helm:
+class KernelObjects:
     def __init__(self):
         self.calls = []
 
@@ -34,16 +34,18 @@ def requests(made):
 
 
 @pytest.fixture
-def helm():
-    return Helm()
+def kernel_objects():
+    return KernelObjects()
 
 
 @pytest.fixture
-def restoration(made, requests, helm):
-    return Restoration(made.settings, requests, helm, made.roots)
+def restoration(made, requests, kernel_objects):
+    return Restoration(made.settings, requests, kernel_objects, made.roots)
 
 
-def test_it_waits_until_no_engine_is_left_and_then_tells(made, restoration, requests, helm):
+def test_it_waits_until_no_engine_is_left_and_then_tells(
+    made, restoration, requests, kernel_objects
+):
     made.put(made.run / "engine-7.json")
     heard = []
 
@@ -56,7 +58,7 @@ def test_it_waits_until_no_engine_is_left_and_then_tells(made, restoration, requ
     assert set(requests.active()) == {"cluster"}
     assert heard_early == []
     assert [each.removed for each in heard] == [(str(made.run / "engine-7.json"), str(made.run))]
-    assert helm.calls == ["withdraw"]
+    assert kernel_objects.calls == ["withdraw"]
 
 
 def test_what_the_agent_needs_to_run_stays_and_is_not_told(made, restoration):
@@ -84,7 +86,7 @@ def test_nothing_is_written_again_while_the_wish_stands(made, restoration, reque
 
 
 def test_what_still_stands_is_written_down_once_the_wish_is_withdrawn(
-    made, restoration, requests, helm
+    made, restoration, requests, kernel_objects
 ):
     requests.add("alice", "before")
     restoration.ask("cluster", "the operator wants it", lambda _: None)
@@ -96,7 +98,7 @@ def test_what_still_stands_is_written_down_once_the_wish_is_withdrawn(
 
     kept = json.loads((made.state / "requests.json").read_text())
     assert set(kept["requests"]) == {"alice"}
-    assert helm.calls == ["withdraw", "come_back"]
+    assert kernel_objects.calls == ["withdraw", "come_back"]
 
 
 def test_a_wish_that_is_withdrawn_before_its_turn_is_not_answered(made, restoration):
@@ -138,7 +140,7 @@ def test_the_lock_of_a_plugin_is_removed_unless_a_process_holds_it(made):
 def test_an_agent_that_only_observes_leaves_the_files_of_one_beside_it(made, requests, is_held):
     made.path.write_text(f"{made.path.read_text()}enforce = false\n")
     engine, state = made.put(made.run / "engine.pid"), made.put(made.state / "requests.json", "{}")
-    restoration = Restoration(made.settings, requests, Helm(), made.roots)
+    restoration = Restoration(made.settings, requests, KernelObjects(), made.roots)
 
     with agent_lock(made.run) if is_held else nullcontext():
         restoration.ask("cluster", "", lambda _: None)
@@ -147,10 +149,12 @@ def test_an_agent_that_only_observes_leaves_the_files_of_one_beside_it(made, req
     assert (engine.exists(), state.exists()) == (is_held, False)
 
 
-def test_an_agent_that_does_not_steer_gives_nice_values_back(made, requests, helm, monkeypatch):
+def test_an_agent_that_does_not_steer_gives_nice_values_back(
+    made, requests, kernel_objects, monkeypatch
+):
     made.put(made.run / "niceness.json", "{}")
     settings = evolve(made.settings, scheduler=evolve(made.settings.scheduler, enforce=False))
-    restoration, heard = Restoration(settings, requests, helm, made.roots), []
+    restoration, heard = Restoration(settings, requests, kernel_objects, made.roots), []
     monkeypatch.setattr(nice_values, "give_back_all", lambda _: GivenBack(changed=3))
 
     restoration.ask("cluster", "", heard.append)

@@ -6,7 +6,7 @@ from attrs import evolve
 from temper_core.restoring.restoration import Restoration
 
 
-class Helm:
+class KernelObjects:
     def withdraw(self):
         pass
 
@@ -25,7 +25,7 @@ def enforcing(world, plan):
     )
     socket = evolve(given.server, socket="")
     settings = evolve(given, safe_mode=places, server=socket)
-    return scheduler, Restoration(settings, world.requests, Helm(), world.node.roots)
+    return scheduler, Restoration(settings, world.requests, KernelObjects(), world.node.roots)
 
 
 def test_the_engine_ends_first_then_its_notes_go_and_none_follows(world, enforcing):
