@@ -108,6 +108,7 @@ _HOMES = {
     "temper_core.records.tiers": ("LayerKind", "Tier"),
     "temper_core.records.versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
+    "temper_core.restoring.tracing_instances": ("remove_tracing_instances", "tracefs_mounts"),
     "temper_core.rich_output": ("VisibleConsole",),
     "temper_core.standard_output": ("ReaderGone", "deliver"),
     "temper_core.records.wakes": (

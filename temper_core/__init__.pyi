@@ -108,6 +108,7 @@ from temper_core.records.wakes import (
     read_wake_window,
 )
 from temper_core.request_bodies import fit_body
+from temper_core.restoring.tracing_instances import remove_tracing_instances, tracefs_mounts
 from temper_core.rich_output import VisibleConsole
 from temper_core.settings.fields import setting
 from temper_core.standard_output import ReaderGone, deliver
@@ -239,11 +240,13 @@ __all__ = [
     "read_pod_object",
     "read_text",
     "read_wake_window",
+    "remove_tracing_instances",
     "rfc3339",
     "satisfies",
     "setting",
     "takes_by_name",
     "thread_owner",
     "tier_of",
+    "tracefs_mounts",
     "violation_id",
 ]

@@ -19,6 +19,7 @@ from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
 from temper_core.restoring.nice_values import NiceValues, restore_nice_values
 from temper_core.restoring.orphans import end_orphan, find_orphans
+from temper_core.restoring.tracing_instances import remove_tracing_instances
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.engine.leftovers import remove_stale_socket
 from temper_core.scheduler.host.agent_lock import (
@@ -116,10 +117,14 @@ def restore_without_agent(
     if is_dry:
         orphans = tuple(orphan.told for orphan in find_orphans(roots))
         niced = restore_nice_values(roots.run, is_dry=True).restored.removed
+        traced = remove_tracing_instances(roots.proc, is_dry=True)
         files = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
-        return Restored((*orphans, *niced, *files.removed), files.left)
+        removed = (*orphans, *niced, *traced.removed, *files.removed)
+        return Restored(removed, (*traced.left, *files.left))
+    traced = remove_tracing_instances(roots.proc)
     if not any(directory.is_dir() for directory in (roots.run, roots.node)):
-        return restore_files(settings, roots, Sparing(switch=switch))
+        files = restore_files(settings, roots, Sparing(switch=switch))
+        return Restored((*traced.removed, *files.removed), (*traced.left, *files.left))
     lock = str(roots.node / LOCK_FILE)
     with agent_lock(roots.node) as is_held:
         if not is_held:
@@ -128,10 +133,10 @@ def restore_without_agent(
         nice = restore_nice_values(roots.run)
         remove_stale_socket(roots.stats_socket)
         files = restore_files(settings, roots, Sparing(nice.kept | {lock}, switch))
-    return Restored(
-        (*ended.removed, *nice.restored.removed, *files.removed, *_without_directories(roots)),
-        (*ended.left, *nice.restored.left, *files.left),
-    )
+    directories = _without_directories(roots)
+    removed = (*ended.removed, *nice.restored.removed, *traced.removed, *files.removed)
+    left = (*ended.left, *nice.restored.left, *traced.left, *files.left)
+    return Restored((*removed, *directories), left)
 
 
 def _without_directories(roots: Roots) -> Iterator[str]:
@@ -262,8 +267,9 @@ class Restoration:
         kept = agents_files(settings, roots) | nice.kept
         switch = str(Path(settings.safe_mode.file))
         files = restore_files(settings, roots, Sparing(kept, switch, directories))
-        removed = (*nice.restored.removed, *files.removed)
-        return Restored(removed, (*nice.restored.left, *files.left))
+        traced = remove_tracing_instances(roots.proc)
+        removed = (*nice.restored.removed, *traced.removed, *files.removed)
+        return Restored(removed, (*nice.restored.left, *traced.left, *files.left))
 
     def _tell(self, result: Restored, waiting: Collection[Done]) -> None:
         with self._lock:

@@ -34,7 +34,7 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     options = fit_settings(settings, Options, plugin=NAME)
     return [
         Instrument(NAME, partial(_open, options)),
-        Instrument(CAPTURES, _open_captures, state_limit_bytes=STATE_BYTES),
+        Instrument(CAPTURES, partial(_open_captures, options), state_limit_bytes=STATE_BYTES),
     ]
 
 
@@ -69,10 +69,10 @@ def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
     return Tracer.of(options, context)
 
 
-def _open_captures(context: InstrumentContext) -> OpenInstrument:
+def _open_captures(options: Options, context: InstrumentContext) -> OpenInstrument:
     from temper_plugin_tracer.capture.instrument import TraceCaptures  # noqa: PLC0415 - the same
 
-    return TraceCaptures.of(context)
+    return TraceCaptures.of(context, options.backend)
 
 
 def _load_command() -> "click.Command":

@@ -1,9 +1,10 @@
 """The settings of the tracer: the table ``[plugins.tracer]``."""
 
 from attrs import frozen
-from attrs.validators import instance_of
+from attrs.validators import in_, instance_of
 
 from temper_core import setting
+from temper_plugin_tracer.capture.backend_names import AUTO, CHOICES
 
 
 @frozen
@@ -15,4 +16,10 @@ class Options:
         "Whether wake-ups and waits are watched in short windows from the start, not only on "
         "request.",
         validator=instance_of(bool),
+    )
+    backend: str = setting(
+        AUTO,
+        "How a trace is recorded unless the request says so: `bpf`, `tracefs` or "
+        "`perfetto`. `auto` takes the first of them that works on the node.",
+        validator=in_(CHOICES),
     )

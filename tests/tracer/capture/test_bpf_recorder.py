@@ -8,8 +8,14 @@ from itertools import pairwise
 
 import pytest
 
-from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder, names_of, ring_bits
-from temper_plugin_tracer.capture.kernel_layout import EXITED, FORKED, LIVES, RENAMED
+from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder, ring_bits
+from temper_plugin_tracer.capture.kernel_layout import (
+    EXITED,
+    FORKED,
+    LIVES,
+    RENAMED,
+    names_of,
+)
 from temper_plugin_tracer.capture.selection import CgroupChoice, Selection
 from temper_plugin_tracer.trace.events import Kind
 from tests.tracer.capture.conftest import (

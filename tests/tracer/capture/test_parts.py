@@ -164,6 +164,7 @@ class Renaming:
     """A recorder beside threads that rename themselves without end."""
 
     name = "renaming"
+    drain_every_s = 0.03
 
     def begin(self):
         pass

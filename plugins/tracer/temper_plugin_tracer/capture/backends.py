@@ -1,36 +1,52 @@
 """Opens the recorder of a capture: the first way that works on this node."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from typing import Protocol, Self
 
-from temper_core import BpfError, MachineError, explain_bpf_error
+from attrs import field, frozen
+
+from temper_core import BpfError, TemperError, explain_bpf_error
+from temper_plugin_tracer.capture.backend_names import names_to_try
 from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
 from temper_plugin_tracer.capture.recording import Recorder
 from temper_plugin_tracer.capture.selection import Selection
-
-Opener = Callable[[Selection], AbstractContextManager[Recorder]]
-OPENERS: dict[str, Opener] = {"bpf": BpfRecorder.open}
-"""By the order of trying."""
+from temper_plugin_tracer.capture.tracefs.recorder import TracefsRecorder
 
 
-@contextmanager
-def open_recorder(backend: str, selection: Selection) -> Iterator[Recorder]:
-    """Open the recorder *backend*, or with ``auto`` the first that can be opened.
+class OpenRecorder(Recorder, Protocol):
+    """A recorder with what it holds in the kernel, which its end as a context gives back."""
 
-    Raises MachineError with the reason of each if none can.
-    """
-    names = tuple(OPENERS) if backend == "auto" else (backend,)
-    reasons = []
-    for name in names:
-        try:
-            opened = OPENERS[name](selection)
-        except (MachineError, OSError) as error:
-            reasons.append(f"{name}: {reason_of(error)}")
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+OPENERS: Mapping[str, Callable[[Selection], OpenRecorder]] = {
+    "bpf": BpfRecorder.open,
+    "tracefs": TracefsRecorder.open,
+}
+"""The backends that give events. Others give a whole trace."""
+
+
+@frozen
+class Opened:
+    """The recorder that could be opened, None without one, and why others could not be."""
+
+    recorder: OpenRecorder | None
+    refused: Mapping[str, str] = field(factory=dict)
+
+
+def open_recorder(backend: str, selection: Selection) -> Opened:
+    """Open the recorder *backend*, or with ``auto`` the first that can be opened."""
+    refused: dict[str, str] = {}
+    for name in names_to_try(backend):
+        if name not in OPENERS:
             continue
-        with opened as recorder:
-            yield recorder
-        return
-    raise MachineError(f"no way to record works here: {'; '.join(reasons)}")
+        try:
+            return Opened(OPENERS[name](selection), refused)
+        except (TemperError, OSError) as error:
+            refused[name] = reason_of(error)
+    return Opened(None, refused)
 
 
 def reason_of(error: Exception) -> str:

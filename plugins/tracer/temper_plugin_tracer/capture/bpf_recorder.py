@@ -4,8 +4,8 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +20,7 @@ from temper_plugin_tracer.capture.kernel_layout import (
     RING_BYTES,
     settings_of,
 )
+from temper_plugin_tracer.capture.living_threads import LivingThreads
 from temper_plugin_tracer.capture.rings import as_events, event_rings, name_ring
 from temper_plugin_tracer.capture.selection import Selection
 
@@ -30,6 +31,12 @@ LEAST_BITS, MOST_BITS = 12, 18
 NAME_BITS = 16
 """65,536 names: a node's threads, noted at once at the beginning, and a storm of new ones."""
 MOST_CPUS = 8_192
+PLAIN = "recorder_plain"
+OBJECTS = ("recorder", PLAIN)
+"""By the order of trying. The second is for kernels before 6.7. It knows the threads that live only
+where /proc shows them."""
+LONGEST_PREFIX = 8
+"""Letters of an object's name in the names of its maps (libbpf, internal_map_name)."""
 PROGRAMS = (
     "on_fork",
     "on_exec",
@@ -57,9 +64,12 @@ class BpfRecorder:
     """The loaded object. ``begin`` attaches it, ``drain`` may be called from then on."""
 
     name = "bpf"
+    drain_every_s = 0.03
 
-    def __init__(self, skeleton: Skeleton, cpus: int, bits: int) -> None:
+    def __init__(self, skeleton: Skeleton, cpus: int, bits: int, *, is_plain: bool = False) -> None:
         self._skeleton = skeleton
+        self._is_plain = is_plain
+        self._living: np.ndarray | None = None
         self._links: list[int] = []
         self._open = skeleton.memory("is_open", mmap.PAGESIZE)
         self._rings = event_rings(
@@ -81,9 +91,13 @@ class BpfRecorder:
         *,
         bits: int | None = None,
         wraps: bool = False,
+        objects: Sequence[str] = OBJECTS,
         sys_root: str = "/sys",
     ) -> Self:
-        """Load the object for *selection*, with rings of 2^*bits* events. Raises BpfError."""
+        """Load the first of *objects* that the kernel takes, with rings of 2^*bits* events.
+
+        Raises BpfError.
+        """
         cpus = possible_cpus(sys_root)
         bits = ring_bits(cpus) if bits is None else bits
         sizes = {
@@ -94,15 +108,9 @@ class BpfRecorder:
         }
         content = settings_of(selection, ring_bits=bits, name_bits=NAME_BITS, wraps=wraps)
         with ExitStack() as opened:
-            skeleton = opened.enter_context(
-                load_object(
-                    __package__ or "",
-                    "recorder",
-                    max_entries=sizes,
-                    initial={"recorder.rodata": content},
-                )
-            )
-            recorder = cls(skeleton, cpus, bits)
+            name, skeleton = _loaded(objects, sizes, content)
+            opened.enter_context(skeleton)
+            recorder = cls(skeleton, cpus, bits, is_plain=name == PLAIN)
             recorder._choose(selection)
             opened.pop_all()
         return recorder
@@ -116,7 +124,10 @@ class BpfRecorder:
             self._detach()
             raise
         _OPEN.pack_into(self._open, 0, 1)
-        self._skeleton.run("note_living")
+        if self._is_plain:
+            self._living = LivingThreads().read()
+        else:
+            self._skeleton.run("note_living")
 
     def end(self) -> None:
         """Detach. Recorded events can still be drained."""
@@ -126,17 +137,18 @@ class BpfRecorder:
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""
         events = {cpu: as_events(ring.take()) for cpu, ring in enumerate(self._rings)}
-        names = self._names.take()
-        return Drained({cpu: each for cpu, each in events.items() if len(each)}, names)
+        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self.take_names())
 
     def last(self) -> Drained:
         """Return the newest events of rings that wrap, after ``end``."""
         events = {cpu: as_events(ring.last()) for cpu, ring in enumerate(self._rings)}
-        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self._names.take())
+        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self.take_names())
 
     def take_names(self) -> np.ndarray:
         """Return the names that were noted since the last call."""
-        return self._names.take()
+        living, self._living = self._living, None
+        names = self._names.take()
+        return names if living is None else np.concatenate([living, names])
 
     @property
     def ring_events(self) -> int:
@@ -183,6 +195,22 @@ class BpfRecorder:
             os.close(self._links.pop())
 
 
+def _loaded(
+    objects: Sequence[str], sizes: Mapping[str, int], content: bytes
+) -> tuple[str, Skeleton]:
+    """Load the first object that the kernel takes. Raise BpfError for the last one."""
+    *others, last = objects
+    for name in others:
+        with suppress(BpfError):
+            return name, _load(name, sizes, content)
+    return last, _load(last, sizes, content)
+
+
+def _load(name: str, sizes: Mapping[str, int], content: bytes) -> Skeleton:
+    constants = {f"{name[:LONGEST_PREFIX]}.rodata": content}
+    return load_object(__package__ or "", name, max_entries=sizes, initial=constants)
+
+
 def _others(cpus: Iterable[int], count: int) -> list[int]:
     chosen = frozenset(cpus)
     return [cpu for cpu in range(count) if cpu not in chosen]
@@ -196,14 +224,3 @@ def possible_cpus(sys_root: str = "/sys") -> int:
     except (OSError, ValueError):
         return os.cpu_count() or 1
     return min(highest + 1, MOST_CPUS)
-
-
-def names_of(names: np.ndarray) -> list[tuple[int, str]]:
-    """Return tid and name of each record."""
-    comms = [text_of(comm) for comm in names["comm"].tolist()]
-    return list(zip(names["tid"].tolist(), comms, strict=True))
-
-
-def text_of(comm: bytes) -> str:
-    """Return a thread's name as text."""
-    return comm.split(b"\0", 1)[0].decode("utf-8", "replace")

@@ -22,8 +22,10 @@ from temper_core import (
     MachineError,
     PluginError,
     Snapshot,
+    remove_tracing_instances,
     rfc3339,
 )
+from temper_plugin_tracer.capture.backend_names import AUTO
 from temper_plugin_tracer.capture.bounds import MIB, Ending
 from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.flight_status import FLIGHT
@@ -126,11 +128,13 @@ class Captures:
         *,
         lock_directory: Path = DIRECTORY,
         free_bytes: int | None = None,
+        backend: str = AUTO,
     ) -> None:
         self._context = context
         self._lock = threading.RLock()
         self._node_lock = NodeLock(lock_directory)
         self._free_bytes = free_bytes
+        self._backend = backend
         self._running: Running | None = None
         self._failed: dict[str, Any] | None = None
         self._snapshot: Snapshot | None = None
@@ -153,6 +157,7 @@ class Captures:
 
     def clean(self) -> None:
         """Remove what an earlier agent left unfinished, without making the directory."""
+        _remove_instances()
         if self._context.state.used_bytes():
             with suppress(MachineError, OSError):
                 _ = self.store
@@ -268,6 +273,7 @@ class Captures:
         if running is None or running.helper.is_running():
             return
         self._running = None
+        _remove_instances()  # a helper that was killed has left its own
         self._node_lock.release()
         try:
             result = running.helper.result()
@@ -292,6 +298,9 @@ class Captures:
             running = self._running
             if running is not None:
                 running.helper.stop()
+                with suppress(PluginError, TimeoutError):
+                    running.helper.result(STOP_S)
+                _remove_instances()
                 self._remove_notes(running.id)
                 if running.request.plan.follows:
                     self._record(FAILED, running.id, "the agent ends")
@@ -313,7 +322,7 @@ class Captures:
             "directory": str(directory),
             "node": self._context.node,
             "by": by,
-            "backend": request.backend,
+            "backend": request.backend or self._backend,
             "bounds": bounds,
             "selection": selection.document(),
             "cores": [[cpu.id, cpu.core] for cpu in self._context.machine.cpus],
@@ -380,6 +389,12 @@ class Captures:
 
     def _record(self, kind: EventKind, subject: str, reason: str) -> None:
         self._context.record(kind.name, subject, reason)
+
+
+def _remove_instances() -> None:
+    restored = remove_tracing_instances()
+    if restored.removed:
+        log.info("tracing_instances_removed", instances=restored.removed)
 
 
 def _in_words(result: Mapping[str, Any], by: str) -> str:

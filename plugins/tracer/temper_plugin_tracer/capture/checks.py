@@ -1,14 +1,14 @@
 """Checks of the recording backends on this node, for ``temper doctor``."""
 
-import errno
-import importlib.util
 import os
-import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from temper_core import BpfError, Check, CheckState, explain_bpf_error, load_object
+from temper_core import BpfError, Check, CheckState, MachineError, explain_bpf_error, load_object
+from temper_plugin_tracer.capture.tracefs.instance import TracingInstance, mounted
+from temper_plugin_tracer.capture.whole_node.programs import find_programs
 
 NAMES = {
     "bpf": "trace backend bpf",
@@ -16,60 +16,65 @@ NAMES = {
     "bcc": "trace backend bcc",
     "perfetto": "trace backend perfetto",
 }
-TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
 CACHED_S = 60.0
+NO_BCC = "python3-bpfcc is not installed"
+NOT_NEEDED = "none is needed where another backend works"
 
 
 class BackendChecks:
     """Tries each backend, at most once in ``CACHED_S``."""
 
-    def __init__(self, tracefs: Iterable[Path] = TRACEFS) -> None:
-        self._tracefs = tuple(tracefs)
+    def __init__(self) -> None:
         self._known: tuple[Check, ...] = ()
         self._until_s = 0.0
 
     def checks(self) -> tuple[Check, ...]:
-        """Return a check for each backend. The first that is ok is the one that captures."""
+        """Return a check for each backend. The first that is ok is the one that ``auto`` takes."""
         if time.monotonic() >= self._until_s:
-            self._known = (
-                bpf_check(),
-                tracefs_check(self._tracefs),
-                _absent("bcc", importlib.util.find_spec("bcc") is not None),
-                _absent("perfetto", shutil.which("tracebox") or shutil.which("perfetto")),
-            )
+            self._known = (bpf_check(), tracefs_check(), bcc_check(), perfetto_check())
             self._until_s = time.monotonic() + CACHED_S
         return self._known
 
 
 def bpf_check() -> Check:
     """Load the BPF recorder with the smallest rings, and attach one program for a moment."""
+    with suppress(BpfError):
+        return _loaded("recorder", "the recorder loads and attaches")
     try:
-        with load_object(__package__ or "", "recorder") as recorder:
-            os.close(recorder.link("on_fork"))
+        return _loaded("recorder_plain", "the recorder for kernels before 6.7 loads and attaches")
     except BpfError as error:
         explanation = explain_bpf_error(error)
-        return Check(NAMES["bpf"], CheckState.WARNING, explanation.reason, explanation.remedy)
-    return Check(NAMES["bpf"], CheckState.OK, "the recorder loads and attaches")
+    return Check(NAMES["bpf"], CheckState.WARNING, explanation.reason, explanation.remedy)
 
 
-def tracefs_check(places: Iterable[Path] = TRACEFS) -> Check:
-    """Look for a tracefs in which instances can be made."""
+def _loaded(name: str, detail: str) -> Check:
+    with load_object(__package__ or "", name) as recorder:
+        os.close(recorder.link("on_fork"))
+    return Check(NAMES["bpf"], CheckState.OK, detail)
+
+
+def tracefs_check(place: Callable[[], Path] = mounted) -> Check:
+    """Make an instance of tracefs, and remove it."""
     name = NAMES["tracefs"]
-    for place in places:
-        instances = place / "instances"
-        if not instances.is_dir():
-            continue
-        if os.access(instances, os.W_OK):
-            return Check(name, CheckState.OK, f"{instances} can be written")
-        reason = os.strerror(errno.EACCES)
-        return Check(name, CheckState.WARNING, f"{instances}: {reason}", "run as root")
-    detail = "no tracefs is mounted (the chart mounts none)"
-    return Check(name, CheckState.WARNING, detail, "none is needed where the backend bpf works")
+    try:
+        with TracingInstance.make(place()) as instance:
+            return Check(name, CheckState.OK, f"an instance can be made in {instance.tracefs}")
+    except MachineError as error:
+        return Check(name, CheckState.WARNING, str(error), NOT_NEEDED)
 
 
-def _absent(backend: str, is_installed: object) -> Check:
-    if is_installed:
-        detail = f"{backend} is installed, and no capture uses it yet"
-        return Check(NAMES[backend], CheckState.UNKNOWN, detail)
-    detail = f"{backend} is not installed"
-    return Check(NAMES[backend], CheckState.UNKNOWN, detail, "none is needed")
+def bcc_check() -> Check:
+    """Say that no capture uses bcc."""
+    is_installed = Path("/usr/lib/python3/dist-packages/bcc").is_dir()
+    detail = "bcc is installed, and no capture uses it yet" if is_installed else NO_BCC
+    return Check(NAMES["bcc"], CheckState.UNKNOWN, detail, "" if is_installed else NOT_NEEDED)
+
+
+def perfetto_check(path: str | None = None) -> Check:
+    """Look for the programs of Perfetto and for what they record with."""
+    name = NAMES["perfetto"]
+    try:
+        programs = find_programs(path)
+    except MachineError as error:
+        return Check(name, CheckState.UNKNOWN, str(error), NOT_NEEDED)
+    return Check(name, CheckState.OK, f"{programs.commands['perfetto'][0]} records the whole node")

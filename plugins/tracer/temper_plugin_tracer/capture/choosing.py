@@ -92,7 +92,8 @@ class Chooser:
             if not parts or ".." in parts or not _is_populated(directory):
                 continue
             with suppress(OSError):
-                choices.append(CgroupChoice(directory.stat().st_ino, len(parts)))
+                identity = directory.stat().st_ino
+                choices.append(CgroupChoice(identity, len(parts), str(directory)))
         return tuple(choices[:MOST_CGROUPS])
 
     def _processes_of(self, pod: Pod) -> Iterator[int]:

@@ -5,7 +5,7 @@ from math import ceil
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import deep_iterable, ge, instance_of, le, max_len
+from attrs.validators import deep_iterable, ge, in_, instance_of, le, max_len
 
 from temper_core import InputError, fit_body
 from temper_plugin_tracer.capture.bounds import Bounds
@@ -20,7 +20,9 @@ USUAL_DURATION_S, LEAST_DURATION_S, LONGEST_DURATION_S = 3_600.0, 1.0, 86_400.0
 USUAL_KEPT_S, LEAST_KEPT_S, LONGEST_KEPT_S = 10.0, 0.1, 30.0
 USUAL_CPU_RATIO, LEAST_CPU_RATIO, MOST_CPU_RATIO = 0.05, 0.000_1, 1.0
 MOST_INVARIANTS = 64
-_TAKEN = ("bytes", "events", "pod", "container", "cgroup", "process", "cpus", "backend")
+BACKENDS = ("auto", "bpf")
+"""Only the BPF object keeps the newest events."""
+_TAKEN = ("bytes", "events", "pod", "container", "cgroup", "process", "cpus")
 SCHEMA: Mapping[str, Any] = {
     "title": "FlightRecorderRequest",
     "type": "object",
@@ -54,6 +56,7 @@ SCHEMA: Mapping[str, Any] = {
             "description": "the share of one core beyond which it ends itself",
         },
         **{name: TRACE_SCHEMA["properties"][name] for name in _TAKEN},
+        "backend": {"enum": list(BACKENDS), "default": "auto"},
     },
 }
 
@@ -81,6 +84,7 @@ class FlightRequest(TraceRequest):
     cpu_ratio: float = field(
         default=USUAL_CPU_RATIO, validator=[ge(LEAST_CPU_RATIO), le(MOST_CPU_RATIO)]
     )
+    backend: str = field(default="auto", validator=in_(BACKENDS))
 
     @property
     def bounds(self) -> Bounds:

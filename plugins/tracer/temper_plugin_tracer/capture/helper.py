@@ -14,9 +14,11 @@ from typing import Any
 
 from attrs import asdict, frozen
 
-from temper_core import TemperError, fit, rfc3339
+from temper_core import MachineError, TemperError, fit, rfc3339
+from temper_plugin_tracer.capture.backend_names import names_to_try, told
 from temper_plugin_tracer.capture.backends import open_recorder
 from temper_plugin_tracer.capture.bounds import Bounds, Ending
+from temper_plugin_tracer.capture.drained import Losses
 from temper_plugin_tracer.capture.encoding import Encoding, Outcome, encode
 from temper_plugin_tracer.capture.node_reading import NodeNotes, read_notes
 from temper_plugin_tracer.capture.raw_file import RawFile
@@ -25,8 +27,11 @@ from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store
 from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
+from temper_plugin_tracer.capture.whole_node.recording import record_whole_node
 
 MIB = 1024 * 1024
+PERFETTO = "perfetto"
+WHOLE_NODE = "the whole node"
 NOTHING_MORE: Mapping[str, Any] = {}
 
 
@@ -64,7 +69,6 @@ def capture(argument: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 def _capture(order: Order) -> dict[str, Any]:
     store = Store(Path(order.directory))
-    began_at = time.time()
     with (
         UnlinkedFile.create(store.directory) as trace,
         UnlinkedFile.create(store.directory) as raw_file,
@@ -73,15 +77,18 @@ def _capture(order: Order) -> dict[str, Any]:
         refuse_full_disk(raw_file.descriptor, order.bounds)
         trace.reserve(order.bounds.bytes)  # a disk that fills meanwhile does not matter then
         raw = RawFile(raw_file.descriptor)
-        with open_recorder(order.backend, order.selection) as recorder:
+        opened = open_recorder(order.backend, order.selection)
+        if opened.recorder is None:
+            return _whole_trace(order, store, trace, opened.refused)
+        with opened.recorder as recorder:
+            began_at = time.time()
             work_promptly()
             recorded = record(
                 recorder, raw, raw_file.descriptor, order.bounds, lambda: _asked_ending(order)
             )
             step_back()
-            backend = recorder.name
-        told = context_of(order, backend)
-        return publish(store, trace, Encoding(raw, recorded, told), began_at)
+        encoding = Encoding(raw, recorded, context_of(order, recorder.name))
+        return publish(store, trace, encoding, began_at, {"refused": dict(opened.refused)})
 
 
 def publish(
@@ -99,33 +106,80 @@ def publish(
     outcome = encode(encoding, trace.descriptor)
     os.ftruncate(trace.descriptor, outcome.bytes)
     summary = {**_summary(told, encoding.recorded, outcome, began_at), **more}
-    removed = store.make_room(outcome.bytes)
+    return _kept(store, trace, summary)
+
+
+def _kept(store: Store, trace: UnlinkedFile, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a whole trace its name, and remove older ones beyond the bounds. Raises OSError."""
+    removed = store.make_room(summary["bytes"])
     with UnlinkedFile.create(store.directory) as note:
         os.write(note.descriptor, json.dumps(summary).encode())
-        note.publish(f"{told.id}{SUMMARY}")
-    trace.publish(f"{told.id}{TRACE}")
+        note.publish(f"{summary['id']}{SUMMARY}")
+    trace.publish(f"{summary['id']}{TRACE}")
     return {**summary, "removed": removed}
+
+
+def _whole_trace(
+    order: Order, store: Store, trace: UnlinkedFile, refused: Mapping[str, str]
+) -> dict[str, Any]:
+    """Have Perfetto record, where no recorder could be opened."""
+    if PERFETTO not in names_to_try(order.backend):
+        raise _NoBackendError(f"no way to record works here: {told(refused)}")
+    began_at = time.time()
+    work_promptly()
+    try:
+        whole = record_whole_node(order.bounds, trace.descriptor, lambda: _asked_ending(order))
+    except MachineError as error:
+        every = {**refused, PERFETTO: str(error)}
+        raise _NoBackendError(f"no way to record works here: {told(every)}") from error
+    step_back()
+    content, selection = whole.content, order.selection
+    asked = selection.label or ("some CPUs" if selection.cpus else "")
+    summary = {
+        **_head(order, PERFETTO, began_at, whole.seconds, whole.ending),
+        "selection": f"{WHOLE_NODE} (perfetto cannot select {asked})" if asked else WHOLE_NODE,
+        "events": content.events,
+        "bytes": content.bytes,
+        "threads": len(content.tids),
+        **_losses(Losses(content.lost)),
+        "refused": dict(refused),
+    }
+    return _kept(store, trace, summary)
 
 
 def _summary(
     told: TraceContext, recorded: Recorded, outcome: Outcome, began_at: float
 ) -> dict[str, Any]:
     return {
-        "id": told.id,
-        "by": told.by,
-        "node": told.node,
-        "backend": told.backend,
-        "selection": told.selection.label or "the whole node",
-        "began_at": rfc3339(began_at),
-        "seconds": round(recorded.seconds, 3),
-        "ended_by": str(outcome.ending),
-        "asked": asdict(told.bounds),
+        **_head(told, told.backend, began_at, recorded.seconds, outcome.ending),
+        "selection": told.selection.label or WHOLE_NODE,
         "events": outcome.events,
         "bytes": outcome.bytes,
         "threads": outcome.threads,
-        "lost": recorded.losses.count,
-        "lost_by_cpu": {str(cpu): lost for cpu, lost in recorded.losses.by_cpu.items()},
-        "lost_names": recorded.losses.names,
+        **_losses(recorded.losses),
+    }
+
+
+def _head(
+    order: Order | TraceContext, backend: str, began_at: float, seconds: float, ending: Ending
+) -> dict[str, Any]:
+    return {
+        "id": order.id,
+        "by": order.by,
+        "node": order.node,
+        "backend": backend,
+        "began_at": rfc3339(began_at),
+        "seconds": round(seconds, 3),
+        "ended_by": str(ending),
+        "asked": asdict(order.bounds),
+    }
+
+
+def _losses(losses: Losses) -> dict[str, Any]:
+    return {
+        "lost": losses.count,
+        "lost_by_cpu": {str(cpu): lost for cpu, lost in losses.by_cpu.items()},
+        "lost_names": losses.names,
     }
 
 
@@ -166,6 +220,10 @@ def refuse_full_disk(descriptor: int, bounds: Bounds) -> None:
 
 class _NoRoomError(TemperError):
     """There is no room for a trace."""
+
+
+class _NoBackendError(TemperError):
+    """No way to record works on this node."""
 
 
 def work_promptly() -> None:

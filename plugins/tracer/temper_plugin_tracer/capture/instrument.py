@@ -11,6 +11,7 @@ from temper_core import (
     OpenInstrument,
     Snapshot,
 )
+from temper_plugin_tracer.capture.backend_names import AUTO
 from temper_plugin_tracer.capture.captures import KINDS, Captures
 from temper_plugin_tracer.capture.checks import BackendChecks
 from temper_plugin_tracer.capture.endpoints import endpoints
@@ -27,9 +28,12 @@ class TraceCaptures(OpenInstrument):
         self._backends = backends
 
     @classmethod
-    def of(cls, context: InstrumentContext) -> Self:
-        """Open the captures of an agent, and remove what an earlier one left unfinished."""
-        captures = Captures(context)
+    def of(cls, context: InstrumentContext, backend: str = AUTO) -> Self:
+        """Open the captures of an agent, and remove what an earlier one left unfinished.
+
+        *backend* records where a request does not name one.
+        """
+        captures = Captures(context, backend=backend)
         captures.clean()
         return cls(captures, BackendChecks())
 

@@ -74,3 +74,14 @@ def settings_of(
         name_bits,
         wraps,
     )
+
+
+def names_of(names: np.ndarray) -> list[tuple[int, str]]:
+    """Return tid and name of each record."""
+    comms = [text_of(comm) for comm in names["comm"].tolist()]
+    return list(zip(names["tid"].tolist(), comms, strict=True))
+
+
+def text_of(comm: bytes) -> str:
+    """Return a thread's name as text."""
+    return comm.split(b"\0", 1)[0].decode("utf-8", "replace")

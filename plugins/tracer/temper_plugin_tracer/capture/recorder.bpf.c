@@ -164,9 +164,15 @@ static __always_inline struct ring *ring_of(u32 cpu)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
+/* The id of a cgroup whose address was read, and not followed. */
 static __always_inline u64 id_of(struct cgroup *cgroup)
 {
+#ifdef PLAIN
+	return BPF_CORE_READ(cgroup, kn, id);
+#else
+	cgroup = bpf_rdonly_cast(cgroup, bpf_core_type_id_kernel(struct cgroup));
 	return cgroup->kn->id;
+#endif
 }
 
 static __always_inline bool is_in_selected_cgroup(struct task_struct *task)
@@ -181,7 +187,6 @@ static __always_inline bool is_in_selected_cgroup(struct task_struct *task)
 			continue;
 		if (bpf_probe_read_kernel(&above, sizeof(above), ancestors + level * sizeof(above)))
 			continue;
-		above = bpf_rdonly_cast(above, bpf_core_type_id_kernel(struct cgroup));
 		if (id_of(above) == settings.cgroups[place])
 			return true;
 	}
@@ -433,18 +438,31 @@ int BPF_PROG(after_softirq, unsigned int vector)
 /* Copy the name of *task*. */
 static __always_inline void copy_comm(struct name *name, struct task_struct *task)
 {
+#ifdef PLAIN
+	bpf_probe_read_kernel(name->comm, sizeof(name->comm), task->comm);
+#else
 	const u64 *from = (const u64 *)task->comm;
 	u64 *to = (u64 *)name->comm;
 
 	to[0] = from[0];
 	to[1] = from[1];
+#endif
+}
+
+/* The thread as what may be read without a proof that it lives on. */
+static __always_inline struct task_struct *readable(struct task_struct *task)
+{
+#ifdef PLAIN
+	return task;
+#else
+	return bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+#endif
 }
 
 /* Note a thread with its name, which becomes *comm* if that is given. */
 static __always_inline void note_name(struct task_struct *trusted, u32 kind, const char *comm)
 {
-	struct task_struct *task =
-		bpf_rdonly_cast(trusted, bpf_core_type_id_kernel(struct task_struct));
+	struct task_struct *task = readable(trusted);
 	u32 first = 0, place;
 	struct ring *ring = bpf_map_lookup_elem(&name_ring, &first);
 	struct name *name;
@@ -515,6 +533,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
+#ifndef PLAIN
 /* Note all threads that live now. */
 SEC("syscall")
 int note_living(void *context)
@@ -531,3 +550,4 @@ int note_living(void *context)
 	bpf_rcu_read_unlock();
 	return 0;
 }
+#endif

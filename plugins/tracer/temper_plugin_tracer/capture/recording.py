@@ -12,7 +12,6 @@ from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.drained import Drained, Losses
 from temper_plugin_tracer.capture.raw_file import RawFile
 
-DRAIN_EVERY_S = 0.03
 BYTES_OF_EVENT = 9
 """Size of an event in the finished file, at most. The encoder keeps the bound itself."""
 MOST_NAMES = 1 << 20
@@ -21,9 +20,11 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class Recorder(Protocol):
-    """A way to record: the BPF object, or a tracefs instance."""
+    """A way to record: a BPF object, or an instance of tracefs."""
 
     name: str
+    drain_every_s: float
+    """Its buffers hold the events of a busy node for much longer."""
 
     def begin(self) -> None:
         """Begin to record."""
@@ -111,7 +112,7 @@ def record(
             if left_s <= 0:
                 ending = Ending.SECONDS
                 break
-            time.sleep(min(DRAIN_EVERY_S, left_s))
+            time.sleep(min(recorder.drain_every_s, left_s))
             count, ending = _drain(recorder, raw, count)
             ending = ending or asked_ending() or _reached(bounds, count, descriptor)
     finally:

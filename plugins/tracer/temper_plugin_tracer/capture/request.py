@@ -8,6 +8,7 @@ from attrs.validators import deep_iterable, ge, in_, instance_of, le, max_len, o
 
 from temper_core import InputError, fit_body
 from temper_plugin_tracer.capture import bounds
+from temper_plugin_tracer.capture.backend_names import CHOICES
 from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.helper_plan import HelperPlan
 
@@ -15,7 +16,6 @@ SOURCE = "trace request"
 ENTRY_POINT = "temper_plugin_tracer.capture.helper:capture"
 MOST_CPU = 8_191
 LONGEST_NAME = 1_024
-BACKENDS = ("auto", "bpf")
 _NAME: Mapping[str, Any] = {"type": "string", "maxLength": LONGEST_NAME}
 SCHEMA: Mapping[str, Any] = {
     "title": "TraceRequest",
@@ -49,7 +49,7 @@ SCHEMA: Mapping[str, Any] = {
             "items": {"type": "integer", "minimum": 0, "maximum": MOST_CPU},
             "description": "only these CPUs",
         },
-        "backend": {"enum": list(BACKENDS), "default": "auto"},
+        "backend": {"enum": list(CHOICES), "description": "by default as the settings say"},
     },
 }
 
@@ -72,7 +72,7 @@ class TraceRequest:
     cpus: tuple[int, ...] = field(
         default=(), validator=deep_iterable([ge(0), le(MOST_CPU)], instance_of(tuple))
     )
-    backend: str = field(default="auto", validator=in_(BACKENDS))
+    backend: str = field(default="", validator=in_(("", *CHOICES)))
 
     @property
     def bounds(self) -> Bounds:

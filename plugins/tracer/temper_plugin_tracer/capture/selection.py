@@ -13,10 +13,11 @@ MOST_PROCESSES = 65_536
 
 @frozen
 class CgroupChoice:
-    """A cgroup of the unified hierarchy: its id, and its depth below the root (0)."""
+    """A cgroup of the unified hierarchy: its id, its depth below the root (0), its directory."""
 
     id: int
     level: int
+    path: str = ""
 
 
 @frozen

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from attrs import define, field, frozen
 
-from temper_plugin_tracer.capture.bpf_recorder import text_of
+from temper_plugin_tracer.capture.kernel_layout import text_of
 from temper_plugin_tracer.trace.events import Kind, chosen
 
 MOST_TIDS = 1 << 22

@@ -19,6 +19,7 @@ from temper_core.console import (
 )
 from temper_core.observed import number, text
 from temper_plugin_tracer.capture import bounds
+from temper_plugin_tracer.capture.backend_names import CHOICES
 from temper_plugin_tracer.trace.commands import agent_traces
 from temper_plugin_tracer.trace.commands.agent_traces import Row, Settings
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar, in_words
@@ -55,6 +56,11 @@ UNDER_WAY = frozenset({"recording", "writing"})
     help="Number of events, at most.",
 )
 @click.option(
+    "--backend",
+    type=click.Choice(CHOICES),
+    help="How it is recorded. By default as the agent's settings say, usually auto.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file for the trace. Without it the trace stays with the agent.",
@@ -71,6 +77,7 @@ def command(  # noqa: PLR0913 - one for each option
     cpus: str,
     mib: float,
     events: int,
+    backend: str | None,
     out: Path | None,
     settings_path: Path | None,
     output: str,
@@ -91,6 +98,8 @@ def command(  # noqa: PLR0913 - one for each option
     }
     if process is not None:
         body["process"] = process
+    if backend is not None:
+        body["backend"] = backend
     settings = read_settings(settings_path)
     finished = _captured(body, settings)
     if out is not None:

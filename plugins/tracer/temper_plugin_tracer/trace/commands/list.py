@@ -33,6 +33,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("events", lambda row: row.get("events")),
     ("lost", lambda row: row.get("lost")),
     ("MiB", _size),
+    ("backend", lambda row: row.get("backend")),
     ("ended by", lambda row: row.get("ended_by")),
     ("asked by", lambda row: row.get("by")),
     ("reason", lambda row: row.get("reason")),

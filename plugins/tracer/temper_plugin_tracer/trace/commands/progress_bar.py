@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from temper_core.observed import number, text
+from temper_plugin_tracer.capture.backend_names import NAMES, told
 
 BAR = 30
 MIB = 1024 * 1024
@@ -26,4 +27,14 @@ def in_words(entry: Mapping[str, Any]) -> str:
         f"trace {text(entry, 'id')} of {text(entry, 'selection')}: "
         f"{events:.0f} events in {seconds:.2f} s{told}, "
         f"{(number(entry, 'bytes') or 0) / MIB:.1f} MiB, ended by {text(entry, 'ended_by')}"
+        f"{_by_which(entry)}"
     )
+
+
+def _by_which(entry: Mapping[str, Any]) -> str:
+    """Return the backend, and why earlier ones did not record. Empty for the usual one."""
+    backend, refused = text(entry, "backend"), entry.get("refused")
+    if not backend or backend == NAMES[0]:
+        return ""
+    reasons = f" ({told(refused)})" if isinstance(refused, dict) and refused else ""
+    return f", recorded by {backend}{reasons}"

@@ -1,0 +1,18 @@
+"""The names of the ways to record."""
+
+from collections.abc import Mapping
+
+AUTO = "auto"
+NAMES = ("bpf", "tracefs", "perfetto")
+"""By the order of trying."""
+CHOICES = (AUTO, *NAMES)
+
+
+def names_to_try(choice: str) -> tuple[str, ...]:
+    """Return the backends that a *choice* allows, by the order of trying."""
+    return NAMES if choice == AUTO else (choice,)
+
+
+def told(refused: Mapping[str, str]) -> str:
+    """Return in words why backends could not be used."""
+    return "; ".join(f"{name}: {reason}" for name, reason in refused.items())

@@ -1,0 +1,1 @@
+"""Records by an instance of tracefs of its own, where tracefs is mounted."""

@@ -1,0 +1,306 @@
+"""Scenes of the recorders, run in a process of its own: ``python -m ... SCENE [ARGUMENT ...]``.
+
+tracefs is mounted for the process alone, so a test starts it by ``OWN_MOUNTS``. Each scene prints
+what it has seen as JSON.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from temper_core import remove_tracing_instances, tracefs_mounts
+from temper_core.testing import MadeContext
+from temper_plugin_tracer.capture.backends import OPENERS
+from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
+from temper_plugin_tracer.capture.captures import Captures
+from temper_plugin_tracer.capture.checks import bcc_check, perfetto_check, tracefs_check
+from temper_plugin_tracer.capture.kernel_layout import names_of
+from temper_plugin_tracer.capture.recording import boot_ns
+from temper_plugin_tracer.capture.request import TraceRequest
+from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.capture.tracefs.instance import TracingInstance
+from temper_plugin_tracer.capture.tracefs.recorder import TracefsRecorder
+from temper_plugin_tracer.trace.events import Kind
+from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
+from tests.tracer.capture.conftest import SLEEPER, SPIN, merged, run_of, schedstat
+
+OWN_MOUNTS = (
+    "unshare",
+    "--mount",
+    "--propagation",
+    "private",
+    "sh",
+    "-c",
+    (
+        'grep -q " /sys/kernel/tracing tracefs " /proc/self/mounts || '
+        'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"'
+    ),
+    "sh",
+)
+ROUNDS = 200
+MIB = 1024 * 1024
+KIB_OF_A_SMALL_BUFFER = 8
+RENAMER = "open('/proc/self/comm', 'w').write('renamed-once')"
+
+
+@contextmanager
+def thread(script, *arguments):
+    """Yield a process of one thread that has begun."""
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", script, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.readline()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def work(process, rounds=ROUNDS):
+    """Have a sleeper sleep and work as often."""
+    process.stdin.write(f"{rounds}\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    time.sleep(0.05)  # it is asleep again, at its standard input
+
+
+def agreement(*backends):
+    """Record one load by several recorders at once, and by schedstat."""
+    return agree({name: OPENERS[name] for name in backends}, Selection)
+
+
+def selection(*backends):
+    """Do so for a selected process only."""
+    return agree(
+        {name: OPENERS[name] for name in backends},
+        lambda process: Selection("a process", processes=(process.pid,)),
+    )
+
+
+def plain_object():
+    """Hold the BPF object for kernels before 6.7 against schedstat."""
+    return agree(
+        {"plain": lambda chosen: BpfRecorder.open(chosen, objects=("recorder_plain",))}, Selection
+    )
+
+
+def agree(openers, select):
+    cpu = min(os.sched_getaffinity(0))
+    with thread(SLEEPER, cpu) as sleeper, thread(SPIN, cpu), ExitStack() as opened:
+        chosen = Selection() if select is Selection else select(sleeper)
+        recorders = {n: opened.enter_context(each(chosen)) for n, each in openers.items()}
+        drains = {name: [] for name in recorders}
+
+        def drain():
+            for name, recorder in recorders.items():
+                drains[name].append(recorder.drain())
+
+        for recorder in recorders.values():
+            recorder.begin()
+        drain()
+        began_ns = boot_ns()
+        before = schedstat(sleeper.pid)
+        work(sleeper)
+        after = schedstat(sleeper.pid)
+        child = subprocess.Popen([sys.executable, "-S", "-c", RENAMER])
+        child.wait()
+        time_ns = began_ns, boot_ns()
+        for recorder in recorders.values():
+            recorder.end()
+        drain()
+        seen = {
+            n: seen_by(recorders[n], drains[n], (sleeper.pid, child.pid), time_ns)
+            for n in recorders
+        }
+        return {
+            "kernel": {"runs": after[2] - before[2], "run_ns": after[0] - before[0]},
+            "seen": seen,
+        }
+
+
+def seen_by(recorder, drains, tids, time_ns):
+    """Return what a recorder has seen of two threads, and of all while every recorder recorded."""
+    events, (tid, child) = merged(drains), tids
+    common = events[(events["ns"] >= time_ns[0]) & (events["ns"] < time_ns[1])]
+    runs, run_ns = run_of(events, tid)
+    kinds = {Kind(kind).name: int((common["kind"] == kind).sum()) for kind in Kind}
+    known = dict(name for drained in drains for name in names_of(drained.names))
+    own = events[(events["kind"] == Kind.WAKING) & (events["next"] == tid)]
+    return {
+        "runs": runs,
+        "run_ns": run_ns,
+        "kinds": kinds,
+        "tgids": sorted(set(own["tgid"].tolist())),
+        "is_in_order": bool((np.diff(events["ns"].astype(np.int64)) >= 0).all()),
+        "lost": recorder.losses().count,
+        "sleeper": known.get(tid),
+        "child": known.get(child),
+        "is_child_seen": bool((events["next"] == child).any()),
+    }
+
+
+def losses():
+    """Record a storm into small buffers, beside a recorder that loses nothing."""
+    cpu = min(os.sched_getaffinity(0))
+    with (
+        thread(SLEEPER, cpu) as sleeper,
+        BpfRecorder.open(Selection(cpus=(cpu,))) as whole,
+        TracefsRecorder.open(Selection(cpus=(cpu,)), buffer_kib=KIB_OF_A_SMALL_BUFFER) as small,
+    ):
+        whole.begin()
+        small.begin()
+        work(sleeper, 5 * ROUNDS)
+        small.end()
+        whole.end()
+        kept, every = merged([small.drain()]), merged([whole.drain()])
+        lost = small.losses()
+        return {
+            "kept": len(kept),
+            "every": len(every),
+            "lost_by_cpu": dict(lost.by_cpu),
+            "lost_by_other": whole.losses().count,
+            "cpu": cpu,
+            "cpus": sorted(set(kept["cpu"].tolist())),
+        }
+
+
+def killed():
+    """Kill a process that records, and look at what is left of its instance."""
+    script = (
+        "import time; from temper_plugin_tracer.capture.tracefs.recorder import TracefsRecorder\n"
+        "from temper_plugin_tracer.capture.selection import Selection\n"
+        "recorder = TracefsRecorder.open(Selection()); recorder.begin()\n"
+        "print(recorder._instance.path, flush=True); time.sleep(600)\n"
+    )
+    with (
+        TracingInstance.make() as live,
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as one,
+    ):
+        path = Path(one.stdout.readline().strip())
+        seen = {"while_alive": str(path) in removed(), "is_on": on(path), "kib": size(path)}
+        one.send_signal(signal.SIGKILL)
+        one.wait()
+        seen |= {"is_on_after": on(path), "kib_after": size(path)}
+        seen["would_remove"] = str(path) in remove_tracing_instances(is_dry=True).removed
+        with TracingInstance.make():
+            seen["is_left"] = path.exists()
+        seen["is_live_left"] = live.path.exists() and str(live.path) not in removed()
+    return seen | {"is_own_left": live.path.exists()}
+
+
+def removed():
+    return remove_tracing_instances().removed
+
+
+def on(path):
+    return (path / "tracing_on").read_text().strip() == "1"
+
+
+def size(path):
+    return int((path / "buffer_size_kb").read_text().split()[0])
+
+
+def captured(folder, backend, capabilities="", **request):
+    """Capture as an agent does, without some capabilities, and read the trace."""
+    if capabilities:
+        again = ["captured", folder, backend]
+        dropped = ",".join(f"-{name}" for name in capabilities.split(","))
+        command = ["setpriv", f"--bounding-set={dropped}", sys.executable, "-m", __spec__.name]
+        return json.loads(subprocess.run([*command, *again], check=True, stdout=-1).stdout)
+    with context(folder) as captures:
+        entry = captures.begin(TraceRequest(seconds=0.5, backend=backend, **request), "a test")
+        pid = captures.running.helper.pid
+        entry = ended(captures, entry["id"])
+        if entry["state"] == "finished":
+            entry["read"] = read(captures.trace(entry["id"]))
+        return entry | {"left": left(captures, pid)}
+
+
+def killed_helper(folder, backend):
+    """Kill the helper of a capture, and look at what is left."""
+    with context(folder) as captures:
+        entry = captures.begin(TraceRequest(seconds=30, backend=backend), "a test")
+        pid = captures.running.helper.pid
+        deadline = time.monotonic() + 60
+        while not instances(pid) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        during = instances(pid)
+        time.sleep(0.5)
+        os.kill(pid, signal.SIGKILL)
+        entry = ended(captures, entry["id"])
+        return {"during": len(during), "state": entry["state"], "left": left(captures, pid)}
+
+
+@contextmanager
+def context(folder):
+    made = MadeContext(folder=Path(folder), with_processes=True, state_limit_bytes=264 * MIB)
+    captures = Captures(made, lock_directory=Path(folder) / "run", free_bytes=0)
+    try:
+        yield captures
+    finally:
+        captures.close()
+        made.close()
+
+
+def ended(captures, capture):
+    deadline = time.monotonic() + 300
+    while captures.is_running(capture):
+        assert time.monotonic() < deadline, captures.documents()
+        time.sleep(0.05)
+    return next(entry for entry in captures.documents() if entry["id"] == capture)
+
+
+def read(path):
+    trace = PerfettoTrace(path)
+    events = sum(len(block) for block in trace.blocks())
+    return {"events": events, "threads": len(trace.threads), "cut": trace.cut}
+
+
+def left(captures, pid):
+    names = sorted(path.name for path in captures.store.directory.iterdir())
+    return {"files": names, "instances": instances(pid), "processes": children()}
+
+
+def instances(pid):
+    return [
+        str(path)
+        for mount in tracefs_mounts()[:1]
+        for path in (mount / "instances").glob(f"temper-{pid}-*")
+    ]
+
+
+def children():
+    """Return the names of this process's descendants that still run."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        pids = (task / "children").read_text().split()
+        found += [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids]
+    return found
+
+
+def checks():
+    """Return what ``temper doctor`` says of the backends that need a mount or a package."""
+    made = {"tracefs": tracefs_check(), "bcc": bcc_check(), "perfetto": perfetto_check()}
+    return {name: [str(check.state), check.detail] for name, check in made.items()}
+
+
+SCENES = (agreement, selection, plain_object, losses, killed, captured, killed_helper, checks)
+
+if __name__ == "__main__":
+    scene = next(each for each in SCENES if each.__name__ == sys.argv[1])
+    # A capture logs to standard output.
+    output = os.dup(1)
+    os.dup2(2, 1)
+    seen = scene(*sys.argv[2:])
+    os.write(output, json.dumps(seen).encode())
