@@ -15,6 +15,13 @@ def leave_to(target: str, item: pytest.Item, reason: str) -> None:
     item.add_marker(pytest.mark.skip(reason=f"{reason}: make {target}"))
 
 
+def lift_time_limit(items: Iterable[pytest.Item]) -> None:
+    """Let tests of the heavy folders run on: what they start has time limits of its own."""
+    for item in items:
+        if not FOLDERS.isdisjoint(item.path.parents):
+            item.add_marker(pytest.mark.timeout(0))
+
+
 def target_of(item: pytest.Item) -> str | None:
     """Return the target that *item* is left to, or None if this run has it."""
     marker = item.get_closest_marker("heavy")

@@ -11,12 +11,16 @@ LEFT = "import pytest\n\n@pytest.mark.heavy('test-kube')\ndef test_it(): ...\n"
 CONDITIONAL = "import pytest\n\n@pytest.mark.skipif(True, reason='no kernel')\ndef test_it(): ...\n"
 
 
+SLOW = "import time\n\ndef test_it():\n    time.sleep(2)\n"
+
+
 class Checked:
     def pytest_configure(self, config):
         config.addinivalue_line("markers", "heavy(target)")
 
     def pytest_collection_modifyitems(self, items):
         heavy.check_places(items)
+        heavy.lift_time_limit(items)
 
 
 @pytest.fixture
@@ -24,9 +28,10 @@ def collect(pytester, monkeypatch):
     """Collect one test of a folder, where only ``kernel`` is heavy."""
     monkeypatch.setattr(heavy, "FOLDERS", frozenset([pytester.path / "kernel"]))
 
-    def run(folder, text):
+    def run(folder, text, *options):
         pytester.mkdir(folder).joinpath("test_it.py").write_text(text)
-        return pytester.runpytest_inprocess("--collect-only", plugins=[Checked()])
+        options = options or ("--collect-only",)
+        return pytester.runpytest_inprocess(*options, plugins=[Checked()])
 
     return run
 
@@ -47,6 +52,11 @@ def test_a_skip_in_a_heavy_folder_is_collected(collect, text):
 
 def test_a_skip_on_a_condition_is_collected_anywhere(collect):
     assert collect("core", CONDITIONAL).ret == pytest.ExitCode.OK
+
+
+@pytest.mark.parametrize(("folder", "outcome"), [("core", "failed"), ("kernel", "passed")])
+def test_a_test_that_hangs_is_ended_except_in_a_heavy_folder(collect, folder, outcome):
+    collect(folder, SLOW, "--timeout", "0.5").assert_outcomes(**{outcome: 1})
 
 
 def test_every_heavy_folder_is_there_and_every_target_is_in_the_makefile(request):
