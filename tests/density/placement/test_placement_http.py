@@ -38,6 +38,12 @@ def client(ledger):
         yield client
 
 
+def client_at(application, address):
+    """Return a client of that address. Turns are of one event loop, so it has to be awaited."""
+    transport = httpx2.ASGITransport(app=application, client=(address, 1))
+    return httpx2.AsyncClient(transport=transport, base_url="http://extender")
+
+
 def asked(*names, pod=CRITICAL):
     return {"Pod": pod, "Nodes": None, "NodeNames": list(names)}
 
@@ -221,19 +227,25 @@ def test_the_last_answer_for_a_pod_is_explained_as_it_was(client, ledger):
 
 def test_an_answer_to_another_address_is_told_apart(ledger):
     application = Extender(READER, ledger).application()
-    scheduler, other = (
-        TestClient(application, client=(address, 1)) for address in ("10.0.0.1", "10.6.6.6")
-    )
-    scheduler.post("/prioritize", json=asked("fuller", "empty"))
-    other.post("/prioritize", json=asked("idle"))
 
-    newest = scheduler.get("/debug/score?pod=shop/db").json()
-    chosen = scheduler.get("/debug/score?pod=shop/db&asked_by=10.0.0.1").json()
+    async def ask():
+        scheduler, other = (client_at(application, f"10.0.0.{host}") for host in (1, 2))
+        async with scheduler, other:
+            await scheduler.post("/prioritize", json=asked("fuller", "empty"))
+            await other.post("/prioritize", json=asked("idle"))
+            return [
+                await scheduler.get(f"/debug/score?pod=shop/db{query}")
+                for query in ("", "&asked_by=10.0.0.1", "&asked_by=10.1.1.1")
+            ]
 
-    assert (newest["asked_by"], newest["also_asked_by"]) == ("10.6.6.6", ["10.0.0.1"])
-    assert (chosen["asked_by"], chosen["also_asked_by"]) == ("10.0.0.1", ["10.6.6.6"])
-    assert {node["node"] for node in chosen["nodes"]} == {"fuller", "empty"}
-    assert scheduler.get("/debug/score?pod=shop/db&asked_by=10.1.1.1").status_code == 404
+    newest, chosen, unknown = asyncio.run(ask())
+
+    assert newest.json()["asked_by"] == "10.0.0.2"
+    assert newest.json()["also_asked_by"] == ["10.0.0.1"]
+    assert chosen.json()["asked_by"] == "10.0.0.1"
+    assert chosen.json()["also_asked_by"] == ["10.0.0.2"]
+    assert {node["node"] for node in chosen.json()["nodes"]} == {"fuller", "empty"}
+    assert unknown.status_code == 404
 
 
 def test_an_explanation_has_no_more_nodes_than_a_slow_reader_may_hold(client):
@@ -313,8 +325,7 @@ def test_explanations_take_turns_and_too_many_of_one_client_are_refused(ledger):
     application = Extender(READER, ledger, MOST_BYTES).application()
 
     async def ask(address, count):
-        transport = httpx2.ASGITransport(app=application, client=(address, 1))
-        async with httpx2.AsyncClient(transport=transport, base_url="http://a") as client:
+        async with client_at(application, address) as client:
             questions = [client.get("/debug/score?namespace=shop&pod=db") for _ in range(count)]
             return [answer.status_code for answer in await asyncio.gather(*questions)]
 
