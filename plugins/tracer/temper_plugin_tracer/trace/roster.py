@@ -4,7 +4,12 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
-__all__ = ["CaptureFacts", "TracedMachine", "TracedThread"]
+__all__ = ["MOST_CPUS", "MOST_SIBLINGS", "CaptureFacts", "TracedMachine", "TracedThread"]
+
+MOST_CPUS = 8_192
+"""NR_CPUS of the largest kernels (arch/x86/Kconfig). CPU ids are below it."""
+MOST_SIBLINGS = 64
+"""CPUs of a core, more than any processor has hyperthreads."""
 
 
 @frozen

@@ -22,10 +22,14 @@ from temper_plugin_tracer.trace.analysis.threads import RUNNING, WAITING, Thread
 from temper_plugin_tracer.trace.analysis.timeline import CpuStates, Timeline
 from temper_plugin_tracer.trace.analysis.wakes import EdgeSums, entry_wakers, wakes_in
 from temper_plugin_tracer.trace.events import Kind
+from temper_plugin_tracer.trace.roster import MOST_CPUS
 
 __all__ = ["Analyzer"]
 
 USUAL_SLOWEST = 20
+LATEST_NS = 1 << 62
+LONGEST_NS = 1 << 49
+"""Six days. A moment on one of MOST_CPUS CPUs is a number below 2^62 then."""
 
 
 class Analyzer:
@@ -56,7 +60,8 @@ class Analyzer:
         """Add the next events.
 
         Raises:
-            InputError: if they are not in the order of time, or hold an impossible thread id.
+            InputError: if they are not in the order of time, or hold an impossible time, CPU or
+                thread id.
 
         """
         if not len(block):
@@ -85,6 +90,8 @@ class Analyzer:
         begin = first if self.begin_ns is None else self.end_ns
         if first < begin or (ns[1:] < ns[:-1]).any():
             raise InputError("the trace's events are not in the order of time")
+        if last > LATEST_NS or last - begin > LONGEST_NS:
+            raise InputError(f"the trace has events at {begin} and {last} ns, too far apart")
         self.begin_ns = begin if self.begin_ns is None else self.begin_ns
         self.end_ns = last
         self.events += len(block)
@@ -93,6 +100,8 @@ class Analyzer:
     def _read(self, block: NDArray[Any], begin: int) -> tuple[Timeline, History]:
         goes = (block["kind"] == Kind.WAKING) | (block["kind"] == Kind.MIGRATION)
         highest = max(block["cpu"].max(), np.where(goes, block["target"], 0).max())
+        if highest >= MOST_CPUS:
+            raise InputError(f"the trace has an event of CPU {highest}")
         self._cpus.grow(int(highest) + 1)
         history = history_of(block, self.threads, self._cpus.threads)
         return self._cpus.add(block, begin, self.end_ns), history

@@ -8,6 +8,7 @@ import click
 
 from temper_core.console import Progress, print_json, results_console
 from temper_plugin_tracer.trace.analysis.report import LEVELS, Report
+from temper_plugin_tracer.trace.commands.bounded_memory import bounded_memory
 
 USUAL_ROWS, MOST_ROWS = 20, 5_000
 QUIET_S = 1.0
@@ -75,9 +76,10 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
             is_shown = True
             progress.show(f"{file.name}: {events} events")
 
-    trace = open_trace(file)
     try:
-        report = analyze(trace, rows=rows, slowest=rows, of=of, told=told)
+        with bounded_memory(f"{file}: to analyze it takes"):
+            trace = open_trace(file)
+            report = analyze(trace, rows=rows, slowest=rows, of=of, told=told)
     except KeyboardInterrupt:
         raise click.ClickException(f"{file}: interrupted, so that nothing is told") from None
     if is_shown:

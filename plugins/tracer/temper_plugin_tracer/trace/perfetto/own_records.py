@@ -1,6 +1,7 @@
 """Records of ``trace.roster`` as Temper's own fields of a Perfetto trace, both ways."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,7 +11,13 @@ from attrs import asdict
 
 from temper_plugin_tracer.trace.perfetto.fields import Roster
 from temper_plugin_tracer.trace.perfetto.wire import block, column, column_of_steps
-from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
+from temper_plugin_tracer.trace.roster import (
+    MOST_CPUS,
+    MOST_SIBLINGS,
+    CaptureFacts,
+    TracedMachine,
+    TracedThread,
+)
 
 __all__ = ["facts_from", "facts_json", "machine_from", "machine_json", "roster_message"]
 
@@ -25,8 +32,8 @@ def machine_from(text: bytes) -> TracedMachine:
     utsname, cpus, cores = json.loads(text)
     return TracedMachine(
         utsname=tuple(_text(part) for part in utsname),
-        cpus=tuple(_count(cpu) for cpu in cpus),
-        cores={_count(cpu): _count(core) for cpu, core in cores},
+        cpus=tuple(_cpu(cpu) for cpu in cpus),
+        cores=_cores({_cpu(cpu): _count(core) for cpu, core in cores}),
     )
 
 
@@ -88,6 +95,19 @@ def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no text")
     return value
+
+
+def _cores(core_of: dict[int, int]) -> dict[int, int]:
+    if max(Counter(core_of.values()).values(), default=0) > MOST_SIBLINGS:
+        raise ValueError(f"a core of more than {MOST_SIBLINGS} CPUs")
+    return core_of
+
+
+def _cpu(value: object) -> int:
+    cpu = _count(value)
+    if not 0 <= cpu < MOST_CPUS:
+        raise ValueError(f"{cpu} is no CPU")
+    return cpu
 
 
 def _count(value: object) -> int:

@@ -32,6 +32,8 @@ __all__ = [
 ]
 
 MOST_CPU = 0xFFFF
+MOST_THREADS = 1 << 22
+"""PID_MAX_LIMIT of 64-bit kernels. Each thread takes four bytes of a column at most."""
 UTSNAME_ORDER = (1, 3, 2, 4)
 """Fields of Utsname: sysname, release, version, machine."""
 
@@ -225,8 +227,10 @@ def _read_threads(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
         if number == Roster.TEXTS:
             texts.append(bytes(data[start:stop]).decode("utf-8", "replace"))
         else:
-            values = unpacked(data, start, stop).view(np.int64)
-            columns.setdefault(number, []).extend(values.tolist())
+            column = columns.setdefault(number, [])
+            if stop - start > 4 * MOST_THREADS or len(column) > MOST_THREADS:
+                raise ValueError(f"more than {MOST_THREADS} threads")
+            column.extend(unpacked(data, start, stop).view(np.int64).tolist())
     tids = list(accumulate(columns.get(Roster.TID, [])))
     zeros = [0] * len(tids)
     told = [columns.get(part, zeros) for part in range(Roster.ABOVE_TGID, Roster.LAYER + 1)]
