@@ -19,6 +19,7 @@ from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("bpf")
 FAKE = Path(__file__).with_name("fake_kubectl.py")
+ENDLESS = Path(__file__).with_name("endless_agent.py")
 
 
 def pod(name, namespace, node="node-a", phase="Running"):
@@ -205,3 +206,41 @@ def test_text_of_the_cluster_does_not_control_the_terminal(lone):
 
     assert told.returncode == 3
     assert not set("\x1b\x07\x9b") & set(told.stdout + told.stderr)
+
+
+@pytest.mark.parametrize("name", ["--kubeconfig=/x", "-v=9", "../x", "", "a\x00b"])
+def test_a_name_of_the_api_server_is_no_option_of_kubectl(lone, name):
+    lone.put("pods", {"items": [pod(name, "temper")]})
+
+    told = lone.trace("web")
+
+    assert told.returncode == 3
+    assert "kubectl answers with a pod whose name is" in told.stderr
+    assert told.stderr.count("\n") == 1
+    assert not (lone.folder / "log").exists()
+
+
+def test_a_name_of_the_api_server_is_no_path(lone):
+    lone.put("pod.web", pod("../web", "shop"))
+
+    told = lone.trace("web")
+
+    assert told.returncode == 3
+    assert "a pod whose name is '../web'" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        (1000, "sends more than the 1000 bytes of the trace"),
+        (1 << 40, "has a trace of 1048576 MiB"),
+    ],
+)
+def test_an_agent_that_sends_without_end_does_not_fill_the_disk(tmp_path, size, said):
+    endless = Cluster(tmp_path / "cluster", [sys.executable, str(ENDLESS), str(size)], [])
+
+    told = endless.trace("web", "--out", "x.pftrace")
+
+    assert told.returncode == 3
+    assert said in told.stderr
+    assert not list(endless.folder.glob("*.pftrace")) + list(endless.folder.glob(".*.partial"))

@@ -38,6 +38,7 @@ def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path
     after, mapped = resident_of(host)
     assert "numpy" not in mapped
     assert after - before < 2 * MIB
+    assert out.stat().st_mode & 0o777 == 0o600
     [entry] = json.loads(trace(host, settings, "list", "--output", "json"))
     assert out.stat().st_size == entry["bytes"]
     assert entry["id"] in trace(host, settings, "list")

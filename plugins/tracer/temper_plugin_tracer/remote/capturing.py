@@ -16,6 +16,8 @@ from temper_plugin_tracer.trace.commands.partial_file import written_whole
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar
 
 LOOK_EVERY_S = 0.2
+LARGEST_TRACE_BYTES = 1 << 30
+"""Eight times what an agent of this version records."""
 
 Row = Mapping[str, Any]
 
@@ -43,11 +45,15 @@ def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) 
     MachineError if the agent sends nothing more.
     """
     size, capture_id = int(number(entry, "bytes") or 0), text(entry, "id")
+    if size > LARGEST_TRACE_BYTES:
+        raise MachineError(f"{agent.name} has a trace of {size >> 20} MiB: is its version another?")
     with written_whole(out) as file:
         offset = 0
 
         def write(piece: bytes) -> None:
             file.write(piece)
+            if file.tell() > size:
+                raise MachineError(f"{agent.name} sends more than the {size} bytes of the trace")
             shown(f"fetched {file.tell() / MIB:.1f} of {size / MIB:.1f} MiB")
 
         while offset < size:

@@ -35,7 +35,7 @@ def place(kubectl: Kubectl, pod: str, agents_namespace: str) -> PlacedPod:
     namespace, name = _names(pod)
     words = (f"--namespace={namespace}",) if namespace else ()
     found = kubectl.read("pod", name, *words)
-    full = f"{_text(found, 'metadata', 'namespace')}/{_text(found, 'metadata', 'name')}"
+    full = f"{_name_of(found, 'namespace')}/{_name_of(found, 'name')}"
     node, phase = _text(found, "spec", "nodeName"), _text(found, "status", "phase")
     if not node or phase != "Running":
         raise MachineError(f"the pod {full} does not run: {phase or 'its phase is unknown'}")
@@ -60,7 +60,15 @@ def _agent(kubectl: Kubectl, node: str, namespace: str) -> AgentPod:
     if not running:
         raise MachineError(f"no agent runs on the node {node} (namespace {namespace})")
     best = max(running, key=_is_ready)
-    return AgentPod(kubectl, namespace, _text(best, "metadata", "name"))
+    return AgentPod(kubectl, namespace, _name_of(best, "name"))
+
+
+def _name_of(item: Object, key: str) -> str:
+    """Return a name from the API server's answer. Another text could be an option of kubectl."""
+    name = _text(item, "metadata", key)
+    if not NAME.fullmatch(name):
+        raise MachineError(f"kubectl answers with a pod whose {key} is {name!r}")
+    return name
 
 
 def _is_ready(item: Object) -> bool:

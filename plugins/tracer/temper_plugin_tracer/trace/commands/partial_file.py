@@ -13,11 +13,12 @@ from temper_core import InputError
 def written_whole(out: Path) -> Iterator[IO[bytes]]:
     """Open a file beside *out*, which takes its place at the end of the block.
 
-    It is removed if the block raises. Raises InputError if *out* cannot be written.
+    Only its user may read it, since what all processes do at each moment is not public. It is
+    removed if the block raises. Raises InputError if *out* cannot be written.
     """
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
-        with partial.open("xb") as file:
+        with open(partial, "xb", opener=_private) as file:
             yield file
         partial.replace(out)
     except OSError as error:
@@ -25,3 +26,7 @@ def written_whole(out: Path) -> Iterator[IO[bytes]]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
