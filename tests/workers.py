@@ -11,6 +11,10 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
+    "instances of tracefs: some remove those that nobody holds": (
+        "tests/core/restoring/test_tracing_instances.py",
+        "tests/tracer/capture/test_tracefs_recorder.py",
+    ),
     "agents of this node: they hold one lock": (
         "tests/core/agent/test_agent_*.py",
         "tests/console/test_top_on_a_terminal.py",

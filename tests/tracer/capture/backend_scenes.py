@@ -31,19 +31,6 @@ from temper_plugin_tracer.trace.events import Kind
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 from tests.tracer.capture.conftest import SLEEPER, SPIN, merged, run_of, schedstat
 
-OWN_MOUNTS = (
-    "unshare",
-    "--mount",
-    "--propagation",
-    "private",
-    "sh",
-    "-c",
-    (
-        'grep -q " /sys/kernel/tracing tracefs " /proc/self/mounts || '
-        'mount -t tracefs tracefs /sys/kernel/tracing && exec "$@"'
-    ),
-    "sh",
-)
 ROUNDS = 200
 MIB = 1024 * 1024
 KIB_OF_A_SMALL_BUFFER = 8

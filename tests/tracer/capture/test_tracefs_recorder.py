@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from tests.own_tracefs import OWN_MOUNTS, skip_without_tracefs
 from tests.patience import PATIENCE_S
-from tests.tracer.capture.backend_scenes import OWN_MOUNTS
 
 RUN_TIME_SHARE = 0.02
 """The kernel counts run time elsewhere in a switch."""
@@ -29,9 +29,7 @@ def scene(*words):
 @pytest.fixture(scope="session", autouse=True)
 def tracefs():
     """Skip with the reason where no tracefs can be mounted."""
-    ran = subprocess.run([*OWN_MOUNTS, "true"], check=False, capture_output=True, text=True)
-    if ran.returncode:
-        pytest.skip(f"tracefs cannot be mounted here: {ran.stderr.strip()}")
+    skip_without_tracefs()
 
 
 @pytest.mark.usefixtures("bpf")

@@ -38,13 +38,15 @@ class _Walk:
         base = np.where(is_stamp, np.uint64(0), self.ns)
         self.ns = base + delta + np.where(kind >= TIME_EXTEND, far, np.uint64(0))
         is_long, is_short = kind == 0, (kind > 0) & (kind <= MOST_SHORT)
-        is_event = is_long | is_short
-        self.places.append((self.at + np.where(is_long, 2, 1))[is_event])
-        self.times.append(self.ns[is_event])
         length = np.where(is_short, kind, 1).astype(np.int64)
         has_length = is_long | (kind == PADDING)
         length[has_length] = -(-second[has_length].astype(np.int64) // WORD)
-        self.at = self.at + 1 + length
+        places, after = self.at + np.where(is_long, 2, 1), self.at + 1 + length
+        # The kernel writes whole events with content. What damaged pages have beside them is none.
+        is_event = (is_long | is_short) & (places < after) & (after <= self.ends)
+        self.places.append(places[is_event])
+        self.times.append(self.ns[is_event])
+        self.at = after
         goes_on = (self.at < self.ends) & ~((kind == PADDING) & (delta == 0))
         if not goes_on.all():
             self.at, self.ends, self.ns = self.at[goes_on], self.ends[goes_on], self.ns[goes_on]
