@@ -14,8 +14,16 @@ def switch(ns, cpu, prev, following, state=SLEEPS, prio=IDLE_PRIO):
     return (ns, prev, following, 0, cpu, cpu, state, prio, Kind.SWITCH, 0, 0)
 
 
+def flagged(event, flags):
+    return (*event[:-2], flags, 0)
+
+
 def preempt(ns, cpu, prev, following, prio=IDLE_PRIO):
     return switch(ns, cpu, prev, following, PREEMPTED, prio)
+
+
+def throttle(ns, cpu, prev, following):
+    return flagged(switch(ns, cpu, prev, following, 0), 1)
 
 
 def wake(ns, waker, woken, target, cpu=0, flags=0):

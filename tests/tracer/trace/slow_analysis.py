@@ -16,6 +16,7 @@ class SlowThread:
         self.waker = None
         self.ran_on = None
         self.parties = Counter()
+        self.is_throttled = False
         self.chain = []
         self.sums = Counter()
         self.slices = []
@@ -23,13 +24,12 @@ class SlowThread:
 
 
 class SlowAnalysis:
-    def __init__(self, siblings=None, outside=lambda *_: False, is_throttled=None):
+    def __init__(self, siblings=None, outside=lambda *_: False):
         self.threads = defaultdict(SlowThread)
         self.on_cpu = {}
         self.interrupt, self.softirq = {}, {}
         self.siblings = siblings or {}
         self.outside = outside
-        self.is_throttled = is_throttled
         self.blockers, self.sharers = Counter(), Counter()
         self.edges = defaultdict(list)
         self.slow = []
@@ -51,7 +51,7 @@ class SlowAnalysis:
             return
         for tid, thread in self.threads.items():
             if thread.state == "waiting":
-                self.wait(tid, thread, begin, ns)
+                self.wait(tid, thread, ns)
             elif thread.state == "running":
                 thread.sums["run_ns"] += ns
                 thread.sums["outside_ns"] += ns if self.outside(tid, thread.cpu) else 0
@@ -61,16 +61,12 @@ class SlowAnalysis:
                     if party not in {IDLE, party_code(PartyKind.UNKNOWN)}:
                         thread.sums["shared_ns"] += ns
 
-    def wait(self, tid, thread, begin, ns):
+    def wait(self, tid, thread, ns):
         thread.sums["wait_ns"] += ns
-        party = self.party(thread.cpu)
-        throttled = 0
-        if party == IDLE and self.is_throttled:
-            throttled = sum(self.is_throttled(tid, at) for at in range(begin, begin + ns))
-        for code, part in ((party, ns - throttled), (party_code(PartyKind.THROTTLED), throttled)):
-            if part:
-                self.blockers[tid, code] += part
-                thread.parties[code] += part
+        throttled = party_code(PartyKind.THROTTLED)
+        party = throttled if thread.is_throttled else self.party(thread.cpu)
+        self.blockers[tid, party] += ns
+        thread.parties[party] += ns
 
     def add(self, event):  # noqa: C901 - one branch an event
         kind, cpu, now = int(event["kind"]), int(event["cpu"]), int(event["ns"])
@@ -85,7 +81,7 @@ class SlowAnalysis:
                 self.threads[had].sums["broken"] += 1
                 self.enter(had, "unseen", now, cpu)
             if prev:
-                self.leave(prev, cpu, now, int(event["state"]))
+                self.leave(prev, cpu, now, int(event["state"]), bool(event["flags"] & 1))
             if following:
                 self.take(following, cpu, now)
         elif kind == Kind.WAKING and following:
@@ -107,8 +103,9 @@ class SlowAnalysis:
         thread = self.threads[tid]
         thread.state, thread.since, thread.cpu, thread.waker = state, now, cpu, waker
         thread.parties = Counter()
+        thread.is_throttled = False
 
-    def leave(self, tid, cpu, now, state):
+    def leave(self, tid, cpu, now, state, is_throttled):
         thread = self.threads[tid]
         if thread.state == "running" and thread.cpu == cpu:
             thread.slices.append(now - thread.since)
@@ -117,6 +114,7 @@ class SlowAnalysis:
         is_runnable = state in {0, PREEMPTED}
         thread.sums["preemptions"] += is_runnable
         self.enter(tid, "waiting" if is_runnable else "blocked", now, cpu)
+        thread.is_throttled = is_throttled and is_runnable
 
     def take(self, tid, cpu, now):
         thread = self.threads[tid]

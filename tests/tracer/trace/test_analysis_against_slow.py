@@ -4,9 +4,18 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_plugin_tracer.trace.analysis.known import Known, Throttling
+from temper_plugin_tracer.trace.analysis.known import Known
 from temper_plugin_tracer.trace.events import PREEMPTED, Kind
-from tests.tracer.trace.scenes import analyzed, events, handler, move, pairs_by_tid, switch, wake
+from tests.tracer.trace.scenes import (
+    analyzed,
+    events,
+    flagged,
+    handler,
+    move,
+    pairs_by_tid,
+    switch,
+    wake,
+)
 from tests.tracer.trace.slow_analysis import SlowAnalysis
 
 SUMS = [
@@ -28,6 +37,7 @@ LAYERS = {1: "high", 2: "high", 3: "low"}
 
 tids = st.integers(0, 6)
 cpus = st.integers(0, 3)
+flags = st.integers(0, 1)
 states = st.sampled_from([0, 1, 2, 0x80, PREEMPTED])
 handlers = st.sampled_from([kind for kind in Kind if kind >= Kind.INTERRUPT_BEGINS])
 
@@ -41,7 +51,11 @@ def any_events(draw):
         rows.append(
             draw(
                 st.one_of(
-                    st.builds(switch, st.just(now), cpus, tids, tids, states),
+                    st.builds(
+                        flagged,
+                        st.builds(switch, st.just(now), cpus, tids, tids, states),
+                        flags,
+                    ),
                     st.builds(wake, st.just(now), tids, tids, cpus, cpus, st.integers(0, 1)),
                     st.builds(move, st.just(now), tids, cpus, cpus),
                     st.builds(handler, st.just(now), cpus, handlers, st.integers(0, 3)),
@@ -72,7 +86,8 @@ def true_events(draw):
             state = draw(st.sampled_from([1, PREEMPTED]))
             if on_cpu[cpu]:
                 (asleep.add if state == 1 else lambda t, c=cpu: queued.update({t: c}))(on_cpu[cpu])
-            rows.append(switch(now, cpu, on_cpu[cpu], tid, state if on_cpu[cpu] else 0))
+            state = state if on_cpu[cpu] else 0
+            rows.append(flagged(switch(now, cpu, on_cpu[cpu], tid, state), draw(flags)))
             on_cpu[cpu] = tid
         elif on_cpu[cpu]:
             asleep.add(on_cpu[cpu])
@@ -81,17 +96,12 @@ def true_events(draw):
     return events(*(rows or [switch(1_000, 0, 0, 1)]))
 
 
-def assert_equal(block, size, throttlings=()):
-    known = Known(CORES, PLANNED, LAYERS, throttlings)
+def assert_equal(block, size):
+    known = Known(CORES, PLANNED, LAYERS)
     quick = analyzed(block, known, size, slowest=5)
-
-    def is_throttled(tid, at):
-        return any(tid in t.tids and t.begin_ns <= at < t.end_ns for t in throttlings)
-
     slow = SlowAnalysis(
         SIBLINGS,
         lambda tid, cpu: LAYERS.get(tid) in PLANNED and cpu not in PLANNED[LAYERS[tid]],
-        is_throttled,
     )
     for event in block:
         slow.add(event)
@@ -133,18 +143,6 @@ def test_contradicting_events_give_what_the_slow_analysis_gives(block, size):
 @given(true_events(), st.sampled_from([1, 5, 11, 1 << 16]))
 def test_true_events_give_what_the_slow_analysis_gives(block, size):
     assert_equal(block, size)
-
-
-@settings(max_examples=40, deadline=None)
-@given(true_events(), st.sampled_from([5, 1 << 16]), st.integers(900, 1500), st.integers(1, 900))
-def test_throttled_threads_give_what_the_slow_analysis_gives(block, size, begin, length):
-    throttlings = (
-        Throttling(frozenset({1, 2}), begin, begin + length),
-        Throttling(frozenset({1, 2}), begin + length + 5, begin + 2 * length + 5),
-        Throttling(frozenset({3}), begin + 7, begin + length),
-    )
-
-    assert_equal(block, size, throttlings)
 
 
 @settings(max_examples=40, deadline=None)

@@ -4,12 +4,21 @@ import tracemalloc
 
 import pytest
 
-from temper_plugin_tracer.trace.analysis.known import Known, Throttling
+from temper_plugin_tracer.trace.analysis.known import Known
 from temper_plugin_tracer.trace.analysis.report import percentages
 from temper_plugin_tracer.trace.analysis.reporting import Wanted, report_of
 from temper_plugin_tracer.trace.events import Kind
 from temper_plugin_tracer.trace.roster import TracedThread
-from tests.tracer.trace.scenes import analyzed, events, handler, move, preempt, switch, wake
+from tests.tracer.trace.scenes import (
+    analyzed,
+    events,
+    handler,
+    move,
+    preempt,
+    switch,
+    throttle,
+    wake,
+)
 
 VICTIM = 10
 THREADS = [
@@ -84,19 +93,22 @@ def test_softirq_and_interrupt_time_is_not_told_as_the_interrupted_thread():
     }
 
 
-def test_idle_time_of_a_throttled_pod_is_told_as_throttled():
+def test_of_the_wait_of_a_throttled_thread_nobody_else_is_the_cause():
+    """Its wait behind another thread is told as before."""
     block = events(
         switch(1_000, 0, 0, VICTIM),
-        preempt(1_100, 0, VICTIM, 0),
+        throttle(1_100, 0, VICTIM, 13),
+        switch(1_200, 0, 13, 0),
         switch(1_500, 0, 0, VICTIM),
+        preempt(1_600, 0, VICTIM, 13),
+        switch(1_700, 0, 13, VICTIM),
     )
-    known = Known(throttlings=(Throttling(frozenset({VICTIM}), 1_050, 1_450),))
 
-    victim = told(block, known)
+    victim = told(block)
 
-    assert {share.kind: share.ns for share in victim.blockers["thread"]} == {
-        "throttled": 350,
-        "idle": 50,
+    assert {share.party: share.ns for share in victim.blockers["thread"]} == {
+        "(throttled)": 400,
+        "nginx[13]": 100,
     }
 
 

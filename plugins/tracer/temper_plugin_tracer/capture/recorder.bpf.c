@@ -19,7 +19,9 @@
 #define TASK_RTLOCK_WAIT 0x1000
 #define TASK_FROZEN 0x8000
 #define UNINTERRUPTIBLE 0x2
+#define MAX_RT_PRIO 100
 #define INTERRUPT_WAKES 1
+#define IS_THROTTLED 1
 #define TIMED_EVERY 64
 
 char LICENSE[] SEC("license") = "GPL";
@@ -32,6 +34,19 @@ struct thread_info___cpu {
 
 struct task_struct___cpu {
 	struct thread_info___cpu thread_info;
+};
+
+struct cfs_rq___throttled {
+	int throttle_count;
+};
+
+struct sched_entity___throttled {
+	struct cfs_rq___throttled *cfs_rq;
+};
+
+struct task_struct___throttled {
+	struct sched_entity___throttled se;
+	bool throttled;
 };
 
 #pragma clang attribute pop
@@ -276,12 +291,31 @@ static __always_inline u32 reported_state(struct task_struct *task, bool preempt
 	return 0;
 }
 
+/*
+ * The thread that leaves its CPU may not run before the quota of its cgroup is filled up. Since 6.18
+ * each thread is taken off the queue ("sched/fair: Switch to task based throttle model"), and before
+ * with the queue of its cgroup.
+ */
+static __always_inline bool is_throttled(struct task_struct *trusted)
+{
+	struct task_struct___throttled *task = (void *)trusted;
+
+	if (trusted->prio < MAX_RT_PRIO)
+		return false; /* the queue of its cgroup is not its own */
+	if (bpf_core_field_exists(task->throttled))
+		return task->throttled;
+	if (bpf_core_field_exists(struct cfs_rq___throttled, throttle_count))
+		return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
+	return false;
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct ring *ring = ring_of(cpu);
+	bool stays_runnable = preempt || !state;
 	struct event *event;
 	u64 now, at;
 
@@ -305,7 +339,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	event->target = cpu;
 	event->state = reported_state(prev, preempt, state);
 	event->prio = next->prio;
-	commit(ring, event, at, SWITCH, 0);
+	commit(ring, event, at, SWITCH, stays_runnable && is_throttled(prev) ? IS_THROTTLED : 0);
 	return 0;
 }
 

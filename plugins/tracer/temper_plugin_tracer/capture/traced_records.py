@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from attrs import asdict
 
 from temper_plugin_tracer.capture.bounds import Ending
+from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
 from temper_plugin_tracer.capture.recording import Recorded
 from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.who_is_who import (
@@ -49,6 +50,7 @@ def capture_facts(told: TraceContext, recorded: Recorded, ending: Ending) -> Cap
         ended_by=str(ending),
         lost=dict(recorded.losses.by_cpu),
         planned={layer["name"]: tuple(layer["cpus"]) for layer in layers},
+        tells_throttling=told.backend == BpfRecorder.name,
     )
 
 

@@ -31,7 +31,8 @@ def analyze(
         analyzer.add(block)
         if told is not None:
             told(analyzer.events)
-    wanted = Wanted(rows, of, bool(known.cores), bool(known.planned))
+    knows_throttling = trace.facts is not None and trace.facts.tells_throttling
+    wanted = Wanted(rows, of, bool(known.cores), bool(known.planned), knows_throttling)
     return report_of(analyzer, trace.threads, wanted, _lost(trace))
 
 
@@ -43,7 +44,6 @@ def known_of(trace: Trace) -> Known:
         cores=_by_core(cores),
         planned={layer: frozenset(cpus) for layer, cpus in planned.items()},
         layers={thread.tid: thread.layer for thread in trace.threads if thread.layer},
-        throttlings=getattr(trace, "throttlings", ()),
     )
 
 

@@ -58,7 +58,8 @@ Attributes:
         ``__TASK_*`` below 0x80, or 0x80 for TASK_IDLE.
     prio: Kernel priority of ``next``: below 100 for a real-time thread.
     kind: A ``Kind``.
-    flags: Bit 0 of a waking: the waker is an interrupt handler.
+    flags: Bit 0 of a waking: the waker is an interrupt handler. Bit 0 of a switch: ``prev`` is
+        throttled, that is its cgroup has used up its quota.
 
 """
 

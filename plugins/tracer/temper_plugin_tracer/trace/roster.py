@@ -68,6 +68,7 @@ class CaptureFacts:
         ended_by: What ended the recording.
         lost: Number of lost events by CPU.
         planned: CPUs of each layer by the plan in force.
+        tells_throttling: Whether switches say that their thread is throttled.
 
     """
 
@@ -80,3 +81,4 @@ class CaptureFacts:
     ended_by: str = ""
     lost: Mapping[int, int] = field(factory=dict)
     planned: Mapping[str, tuple[int, ...]] = field(factory=dict)
+    tells_throttling: bool = False

@@ -71,7 +71,8 @@ def pieces_in(history: History, state: int, begin: int, end: int) -> tuple[Piece
     begins = np.maximum(history.ns[places], begin)
     following = np.minimum(places + 1, len(history.row) - 1)
     ends = np.where(history.is_last[places], end, history.ns[following])
-    return Pieces(history.row[places], history.cpu[own], begins, ends), places
+    throttled = history.is_throttled[places]
+    return Pieces(history.row[places], history.cpu[own], begins, ends, throttled), places
 
 
 def count_history(history: History, waits: EndedWaits, table: ThreadTable) -> None:
@@ -101,6 +102,7 @@ def remember_states(history: History, wakers: Integers, table: ThreadTable) -> N
     table.cpu[rows] = np.where(
         state == RUNNING, history.cpu[history.anchor[last]], history.cpu[last]
     )
+    table.is_throttled[rows] = history.is_throttled[last]
     table.state[rows] = state
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from temper_core import InputError
@@ -73,11 +74,10 @@ class Analyzer:
         count_history(history, waits, self.threads)
         wakes = wakes_in(history, waits, wakers, self.threads)
         self.edges.add(waits)
-        throttled = self._rooms.throttled()
-        self.slowest.add(history, waits, wakes, timeline, throttled)
+        self.slowest.add(history, waits, wakes, timeline)
         waiting, _ = pieces_in(history, WAITING, begin, self.end_ns)
         add_to_rows(self.threads.wait_ns, waiting.rows, waiting.ends - waiting.begins)
-        for keys, sums in held_in_parts(timeline, waiting, throttled):
+        for keys, sums in held_in_parts(timeline, waiting):
             self.blockers.add(keys, sums)
         running, _ = pieces_in(history, RUNNING, begin, self.end_ns)
         self._add_runs(running, timeline)
@@ -116,7 +116,7 @@ class Analyzer:
             cpus = sibling[beside.cpus]
             shared = timeline.busy_ns(cpus, beside.begins, beside.ends)
             add_to_rows(self.threads.shared_ns, beside.rows, shared)
-            moved = Pieces(beside.rows, cpus, beside.begins, beside.ends)
+            moved = evolve(beside, cpus=cpus)
             for keys, sums in held_in_parts(timeline, moved):
                 self.sharers.add(keys, sums)
 

@@ -58,6 +58,7 @@ class History:
         anchor: Index of the last entry that set the state by itself, this one included.
         is_wake: Whether the entry is a waking that made the thread runnable.
         start: Index of the entry at which the current wait began. Valid for waiting threads.
+        is_throttled: Whether the thread waits, and was throttled when it left its CPU.
 
     """
 
@@ -71,6 +72,7 @@ class History:
     anchor: Integers
     is_wake: NDArray[np.bool_]
     start: Integers
+    is_throttled: NDArray[np.bool_]
 
 
 def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> History:
@@ -96,7 +98,10 @@ def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> His
     is_start = is_wake | (is_anchor & (state == WAITING))
     start = np.maximum.accumulate(np.where(is_start, places, 0))
     is_last = np.append(row[1:] != row[:-1], np.ones(min(count, 1), np.bool_))
-    return History(row, op, ns, cpu, event, state, is_last, anchor, is_wake, start)
+    told = block["flags"].astype(np.bool_)[event] & (op == Op.LEAVES_RUNNABLE)
+    throttled = np.where(op == Op.BEFORE, table.is_throttled[row], told)[anchor]
+    throttled &= state == WAITING
+    return History(row, op, ns, cpu, event, state, is_last, anchor, is_wake, start, throttled)
 
 
 def _entries(

@@ -41,7 +41,7 @@ KTHREADD = 2
 _PLAIN = {
     PartyKind.IDLE: ("(idle)", "idle"),
     PartyKind.UNKNOWN: ("(before the first switch)", "unknown"),
-    PartyKind.THROTTLED: ("(idle, throttled)", "throttled"),
+    PartyKind.THROTTLED: ("(throttled)", "throttled"),
     PartyKind.OTHERS: ("(others)", "others"),
 }
 

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
 from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, summed
-from temper_plugin_tracer.trace.analysis.parties import IDLE, PartyKind, party_code
+from temper_plugin_tracer.trace.analysis.parties import PartyKind, party_code
 from temper_plugin_tracer.trace.analysis.threads import Integers
 from temper_plugin_tracer.trace.analysis.timeline import Timeline
 
-__all__ = ["Pieces", "Throttled", "held", "held_in_parts"]
+__all__ = ["Pieces", "held", "held_in_parts"]
 
 AT_ONCE = 1 << 20
 """Overlaps that are in memory at once."""
@@ -21,53 +22,43 @@ THROTTLED = party_code(PartyKind.THROTTLED)
 
 @frozen(eq=False)
 class Pieces:
-    """Parts of a block on one CPU each. ``rows`` are the rows of their threads."""
+    """Parts of a block on one CPU each.
+
+    Attributes:
+        rows: Rows of their threads.
+        cpus: The CPU of each.
+        begins: Beginning of each, ns.
+        ends: End of each, ns.
+        is_throttled: Whether the thread is throttled, so that no party keeps it from running.
+
+    """
 
     rows: Integers
     cpus: Integers
     begins: Integers
     ends: Integers
+    is_throttled: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def at(self, places: Integers) -> "Pieces":
         """Return the pieces at *places*."""
-        return Pieces(self.rows[places], self.cpus[places], self.begins[places], self.ends[places])
+        return Pieces(
+            self.rows[places],
+            self.cpus[places],
+            self.begins[places],
+            self.ends[places],
+            self.is_throttled[places],
+        )
 
 
-@frozen(eq=False)
-class Throttled:
-    """When rows were throttled: ascending intervals that do not overlap.
-
-    ``group_of`` has the number of a group for each row, -1 without one. ``spans`` has the
-    beginnings and the ends of each group's intervals, in nanoseconds.
-    """
-
-    group_of: Integers
-    spans: tuple[tuple[Integers, Integers], ...]
-
-    def ns(self, group: int, begins: Integers, ends: Integers) -> Integers:
-        """Return for how long the group was throttled in each part."""
-        return self._until(group, ends) - self._until(group, begins)
-
-    def _until(self, group: int, ns: Integers) -> Integers:
-        begins, ends = self.spans[group]
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends - begins)])
-        place = np.searchsorted(begins, ns, "right") - 1
-        current = np.minimum(ns, ends[place]) - begins[place]
-        until: Integers = np.where(place >= 0, before[place] + current, 0)
-        return until
-
-
-def held(
-    timeline: Timeline, pieces: Pieces, throttled: Throttled | None = None
-) -> tuple[Integers, Integers]:
+def held(timeline: Timeline, pieces: Pieces) -> tuple[Integers, Integers]:
     """Return the parties on the CPUs during *pieces*: keys of row and party, and nanoseconds.
 
     The nanoseconds of a row add up to the length of its pieces.
     """
-    found = list(held_in_parts(timeline, pieces, throttled))
+    found = list(held_in_parts(timeline, pieces))
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     if len(found) == 1:
@@ -75,9 +66,7 @@ def held(
     return summed(np.concatenate([k for k, _ in found]), np.concatenate([v for _, v in found]))
 
 
-def held_in_parts(
-    timeline: Timeline, pieces: Pieces, throttled: Throttled | None = None
-) -> Iterator[tuple[Integers, Integers]]:
+def held_in_parts(timeline: Timeline, pieces: Pieces) -> Iterator[tuple[Integers, Integers]]:
     """Yield what ``held`` returns, in parts that have keys in common.
 
     All parts of a block have up to as many keys as its waiters times those that ran.
@@ -86,7 +75,7 @@ def held_in_parts(
     first = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.begins), "right") - 1
     last = np.searchsorted(timeline.keys, timeline.key(pieces.cpus, pieces.ends), "left") - 1
     for part, counts in _parts(last - first + 1):
-        yield _sums(timeline, pieces.at(part), first[part], counts, throttled)
+        yield _sums(timeline, pieces.at(part), first[part], counts)
 
 
 def _parts(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
@@ -101,11 +90,7 @@ def _parts(counts: Integers) -> Iterator[tuple[Integers, Integers]]:
 
 
 def _sums(
-    timeline: Timeline,
-    pieces: Pieces,
-    first: Integers,
-    counts: Integers,
-    throttled: Throttled | None,
+    timeline: Timeline, pieces: Pieces, first: Integers, counts: Integers
 ) -> tuple[Integers, Integers]:
     rows, row_places = np.unique(pieces.rows, return_inverse=True)
     starts = np.cumsum(counts) - counts
@@ -113,36 +98,12 @@ def _sums(
     segment = np.arange(len(piece)) + np.repeat(first - starts, counts)
     begins = np.maximum(pieces.begins[piece], timeline.begins[segment])
     ends = np.minimum(pieces.ends[piece], timeline.ends[segment])
-    cells = row_places[piece] * len(timeline.names) + timeline.places[segment]
-    ns = ends - begins
-    if throttled is not None:
-        groups = throttled.group_of[pieces.rows][piece]
-        cells, ns = _split_idle(timeline, cells, groups, begins, ends, throttled)
-    kept, sums = _by_cell(cells, ns, len(rows) * len(timeline.names))
+    throttled = np.searchsorted(timeline.names, THROTTLED)
+    parties = np.where(pieces.is_throttled[piece], throttled, timeline.places[segment])
+    cells = row_places[piece] * len(timeline.names) + parties
+    kept, sums = _by_cell(cells, ends - begins, len(rows) * len(timeline.names))
     row, name = np.divmod(kept, len(timeline.names))
     return rows[row] << CODE_BITS | timeline.names[name], sums
-
-
-def _split_idle(
-    timeline: Timeline,
-    cells: Integers,
-    groups: Integers,
-    begins: Integers,
-    ends: Integers,
-    throttled: Throttled,
-) -> tuple[Integers, Integers]:
-    """Return cells and durations, with the idle time of throttled waiters in cells of its own."""
-    ns = ends - begins
-    idle, out = np.searchsorted(timeline.names, (IDLE, THROTTLED)).tolist()
-    is_idle = cells % len(timeline.names) == idle
-    all_cells, all_ns = [cells], [ns]
-    for group, _ in enumerate(throttled.spans):
-        places = np.flatnonzero(is_idle & (groups == group))
-        part = throttled.ns(group, begins[places], ends[places])
-        ns[places] -= part
-        all_cells.append(cells[places] - idle + out)
-        all_ns.append(part)
-    return np.concatenate(all_cells), np.concatenate(all_ns)
 
 
 def _by_cell(cells: Integers, ns: Integers, count: int) -> tuple[Integers, Integers]:

@@ -17,7 +17,7 @@ class PartyKind(IntEnum):
     UNKNOWN = 3
     """The CPU has had no switch yet, so that its party is unknown."""
     THROTTLED = 4
-    """The CPU was idle, and by the trace the waiter was throttled."""
+    """No party: the quota of the waiter's cgroup was used up."""
     OTHERS = 5
     """Parties of small shares, folded to bound the memory."""
     IDLE = 6

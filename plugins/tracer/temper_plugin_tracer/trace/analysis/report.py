@@ -152,6 +152,7 @@ class Report:
         lost: Lost events by CPU.
         broken: Runs that do not fit the switches after them. There are some after losses.
         unwoken: Runs of sleeping threads that no recorded wake-up preceded.
+        knows_throttling: Whether throttled threads are told from those that wait for others.
         folded: Small pairs of waiter and party that were summed as "others".
         subjects: By level, most wait first.
         edges: Most wait first.
@@ -167,6 +168,7 @@ class Report:
     lost: dict[int, int]
     broken: int
     unwoken: int
+    knows_throttling: bool
     folded: int
     subjects: dict[str, tuple[Subject, ...]]
     edges: tuple[Edge, ...]

@@ -44,6 +44,7 @@ class Wanted:
         of: Part of a subject's name. Only such subjects are reported. All if it is empty.
         knows_siblings: Whether the trace has the CPUs' cores.
         knows_plan: Whether the trace has the plan of its layers.
+        knows_throttling: Whether the trace says which threads were throttled.
 
     """
 
@@ -51,6 +52,7 @@ class Wanted:
     of: str = ""
     knows_siblings: bool = False
     knows_plan: bool = False
+    knows_throttling: bool = False
 
 
 def report_of(
@@ -72,6 +74,7 @@ def report_of(
         lost={cpu: count for cpu, count in (lost or {}).items() if count},
         broken=int(table.broken.sum()),
         unwoken=int(table.unwoken.sum()),
+        knows_throttling=wanted.knows_throttling,
         folded=analyzer.blockers.folded + analyzer.sharers.folded,
         subjects={level: maker.subjects(level) for level in LEVELS},
         edges=maker.edges(),

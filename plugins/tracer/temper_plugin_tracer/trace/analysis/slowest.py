@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_plugin_tracer.trace.analysis.accounts import EndedWaits
 from temper_plugin_tracer.trace.analysis.history import History, Op
-from temper_plugin_tracer.trace.analysis.overlaps import Pieces, Throttled, held, held_in_parts
+from temper_plugin_tracer.trace.analysis.overlaps import Pieces, held, held_in_parts
 from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, PairSums
 from temper_plugin_tracer.trace.analysis.threads import WAITING, Integers
 from temper_plugin_tracer.trace.analysis.timeline import Timeline
@@ -58,13 +58,12 @@ class SlowestWakes:
         waits: EndedWaits,
         wakes: Wakes,
         timeline: Timeline,
-        throttled: Throttled | None,
     ) -> None:
         """Add the wake-ups whose wait ended in a block. *wakes* has the block's chains."""
         chosen = self._candidates(waits)
         if len(chosen):
             pieces = _pieces_of(history, waits.starts[chosen], waits.ends[chosen], timeline)
-            keys, sums = held(timeline, pieces, _regrouped(throttled, waits.rows[chosen]))
+            keys, sums = held(timeline, pieces)
             for number, wait in enumerate(chosen.tolist()):
                 is_carried = bool(history.op[waits.starts[wait]] == Op.BEFORE)
                 parties = Counter(_of_row(keys, sums, number))
@@ -73,7 +72,7 @@ class SlowestWakes:
                 self._found.append(_slow_wake(history, waits, wakes, wait, parties))
             self._found.sort(key=lambda wake: (-wake.ns, wake.began_ns, wake.row))
             del self._found[self._most :]
-        self._carry(history, timeline, throttled)
+        self._carry(history, timeline)
 
     def _candidates(self, waits: EndedWaits) -> Integers:
         least = self._found[-1].ns if len(self._found) >= self._most else 0
@@ -81,16 +80,16 @@ class SlowestWakes:
         order = np.lexsort((waits.rows[woken], waits.began_ns[woken], -waits.ns[woken]))
         return woken[order[: self._most]]
 
-    def _carry(self, history: History, timeline: Timeline, throttled: Throttled | None) -> None:
+    def _carry(self, history: History, timeline: Timeline) -> None:
         """Keep the parties on the CPU so far during the waits that go on."""
         open_waits = np.flatnonzero(history.is_last & (history.state == WAITING))
         starts, rows = history.start[open_waits], history.row[open_waits]
         pieces = _pieces_of(history, starts, open_waits + 1, timeline)
-        pieces = Pieces(rows[pieces.rows], pieces.cpus, pieces.begins, pieces.ends)
+        pieces = evolve(pieces, rows=rows[pieces.rows])
         is_same = np.isin(self._keys >> CODE_BITS, rows[history.op[starts] == Op.BEFORE])
         carried = PairSums()
         carried.add(self._keys[is_same], self._sums[is_same])
-        for keys, sums in held_in_parts(timeline, pieces, throttled):
+        for keys, sums in held_in_parts(timeline, pieces):
             carried.add(keys, sums)
         self._keys, self._sums = carried.all()
 
@@ -120,14 +119,10 @@ def _pieces_of(history: History, starts: Integers, ends: Integers, timeline: Tim
     following = np.minimum(places + 1, len(history.row) - 1)
     until = np.where(history.is_last[places], timeline.end, history.ns[following])
     begins = np.maximum(history.ns[places], timeline.begin)
-    return Pieces(wait, history.cpu[places], begins, until)
+    return Pieces(wait, history.cpu[places], begins, until, history.is_throttled[places])
 
 
 def _of_row(keys: Integers, sums: Integers, row: int) -> dict[int, int]:
     first, last = np.searchsorted(keys, (row << CODE_BITS, (row + 1) << CODE_BITS)).tolist()
     codes = keys[first:last] & ((1 << CODE_BITS) - 1)
     return dict(zip(codes.tolist(), sums[first:last].tolist(), strict=True))
-
-
-def _regrouped(throttled: Throttled | None, rows: Integers) -> Throttled | None:
-    return None if throttled is None else Throttled(throttled.group_of[rows], throttled.spans)

@@ -88,6 +88,7 @@ class ThreadTable:
         self.tids: Integers = np.zeros(FIRST_ROWS, np.int64)
         self.state: NDArray[np.int8] = np.zeros(FIRST_ROWS, np.int8)
         self.is_woken: NDArray[np.bool_] = np.zeros(FIRST_ROWS, np.bool_)
+        self.is_throttled: NDArray[np.bool_] = np.zeros(FIRST_ROWS, np.bool_)
         self.slice_counts: NDArray[np.uint32] = np.zeros((FIRST_ROWS, BUCKETS), np.uint32)
         self.wait_counts: NDArray[np.uint32] = np.zeros((FIRST_ROWS, BUCKETS), np.uint32)
         self.chain: NDArray[np.int64] = np.full((FIRST_ROWS, DEPTH, 3), -1, np.int64)
@@ -130,8 +131,16 @@ class ThreadTable:
         self._told(tids)
 
     def _double(self) -> None:
-        columns = (*_NUMBERS, "tids", "state", "is_woken", "slice_counts", "wait_counts", "chain")
-        for name in columns:
+        others = (
+            "tids",
+            "state",
+            "is_woken",
+            "is_throttled",
+            "slice_counts",
+            "wait_counts",
+            "chain",
+        )
+        for name in (*_NUMBERS, *others):
             column = getattr(self, name)
             fill = -1 if name in {"chain", "last_cpu"} else 0
             setattr(self, name, np.concatenate([column, np.full_like(column, fill)]))

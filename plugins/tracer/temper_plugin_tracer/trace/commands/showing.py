@@ -36,6 +36,8 @@ def headline(report: Report) -> str:
             f"; {report.broken} runs and {report.unwoken} wake-ups are incomplete: "
             "events are missing"
         )
+    if not report.knows_throttling:
+        line += "; throttled threads look like waiting ones"
     if report.folded:
         line += f"; {report.folded} small shares are summed as others"
     return line

@@ -50,9 +50,10 @@ def page_of(report: Report, title: str) -> str:
 
 def _summary(report: Report) -> str:
     lost = sum(report.lost.values())
+    throttling = "" if report.knows_throttling else "Throttled threads look like waiting ones. "
     return (
         f"{report.length_ns / 1e9:.3f} s, {report.events} events, {report.threads} threads, "
-        f"{report.cpus} CPUs, {lost} lost events. Times are in milliseconds."
+        f"{report.cpus} CPUs, {lost} lost events. {throttling}Times are in milliseconds."
     )
 
 

@@ -25,7 +25,7 @@ __all__ = ["UNKNOWN", "bundle_of"]
 
 UNKNOWN = -1
 """A thread id: the thread on the CPU is unknown."""
-INTERRUPT_FLAG = 1
+INTERRUPT_FLAG = THROTTLED = 1
 MOST_TID = 1 << 22
 """PID_MAX_LIMIT of 64-bit kernels."""
 Numbers = npt.NDArray[np.int64]
@@ -135,6 +135,7 @@ def _switches(switches: Events, inferred: Numbers, names: Numbers, processes: Nu
         column(Compact.TEMPER_SWITCH_PREV_TID, switches["prev"][other]),
         column_of_steps(Compact.TEMPER_SWITCH_TGID, foreign),
         column(Compact.TEMPER_SWITCH_TGID_VALUE, switches["tgid"][foreign]),
+        column_of_steps(Compact.TEMPER_THROTTLED, np.flatnonzero(switches["flags"] & THROTTLED)),
     ])  # fmt: skip
 
 
@@ -193,7 +194,8 @@ def _single_events(events: Events, runs: npt.NDArray[Any], field: int, message: 
     ]
     is_told = np.isin(events["kind"], (Kind.SWITCH, Kind.WAKING))
     if is_told.all():
-        flags = (events["flags"] & INTERRUPT_FLAG) * HARD_INTERRUPT
+        is_waking = events["kind"] == Kind.WAKING
+        flags = (events["flags"] & INTERRUPT_FLAG) * is_waking * HARD_INTERRUPT
         cells += [
             number_cells(Event.COMMON_FLAGS, flags),
             number_cells(Event.TEMPER_TGID, events["tgid"]),

@@ -98,6 +98,7 @@ def _switches(table: Columns, at: int) -> Events:
     events["next"] = _column(table, Compact.SWITCH_NEXT, len(times), at)
     events["state"] = _column(table, Compact.SWITCH_STATE, len(times), at)
     events["prio"] = _column(table, Compact.SWITCH_PRIO, len(times), at)
+    events["flags"][_places(table, Compact.TEMPER_THROTTLED, len(times))] = 1
     _correct(events, "prev", table, (Compact.TEMPER_SWITCH_PREV, Compact.TEMPER_SWITCH_PREV_TID))
     _correct(events, "tgid", table, (Compact.TEMPER_SWITCH_TGID, Compact.TEMPER_SWITCH_TGID_VALUE))
     return events
@@ -128,13 +129,21 @@ def _column(table: Columns, field: Compact, size: int | None, at: int) -> npt.ND
 
 def _correct(events: Events, name: str, table: Columns, at: tuple[Compact, Compact]) -> None:
     """Set what a reader would infer wrongly."""
-    places = np.cumsum(table.get(at[0], np.empty(0, np.uint64)), dtype=np.uint64)
+    places = _places(table, at[0], len(events))
     values = table.get(at[1], np.empty(0, np.uint64))
-    if len(places) != len(values) or (len(places) and places.max() >= len(events)):
+    if len(places) != len(values):
         raise DamagedError(0, f"{at[0].name} does not fit its events")
-    events[name][places.astype(np.int64)] = values
+    events[name][places] = values
     if name == "prev":
-        events["known"][places.astype(np.int64)] = 1
+        events["known"][places] = 1
+
+
+def _places(table: Columns, field: Compact, size: int) -> npt.NDArray[np.int64]:
+    """Return the places of a column of differences, which are below *size*."""
+    places = np.cumsum(table.get(field, np.empty(0, np.uint64)), dtype=np.uint64)
+    if len(places) and places.max() >= size:
+        raise DamagedError(0, f"{field.name} does not fit its events")
+    return places.astype(np.int64)
 
 
 def _add_names(

@@ -62,6 +62,8 @@ class Compact(IntEnum):
     TEMPER_SWITCH_TGID_VALUE = 906
     TEMPER_WAKING_TGID = 907
     TEMPER_WAKING_TGID_VALUE = 908
+    TEMPER_THROTTLED = 909
+    """Differences of places in the switches whose thread before was throttled."""
 
 
 class Event(IntEnum):

@@ -59,6 +59,7 @@ def facts_from(text: bytes) -> CaptureFacts:
             _text(name): tuple(_count(cpu) for cpu in cpus)
             for name, cpus in found["planned"].items()
         },
+        tells_throttling=bool(found["tells_throttling"]),
     )
 
 
