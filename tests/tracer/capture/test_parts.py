@@ -12,6 +12,7 @@ from temper_plugin_tracer.capture import recording
 from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.drained import Drained, Losses, gathered
+from temper_plugin_tracer.capture.flight_status import read_status
 from temper_plugin_tracer.capture.kernel_layout import NAME, RING
 from temper_plugin_tracer.capture.pieces import count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
@@ -226,6 +227,14 @@ def test_what_an_interrupted_capture_left_is_removed(tmp_path):
     assert len(store.clean()) == 4
     assert store.ids() == ["20260101-000000-abcd"]
     assert store.summary("20260101-000000-abcd")["events"] == 3
+
+
+def test_a_pipe_in_place_of_a_state_file_hangs_nobody(tmp_path):
+    os.mkfifo(tmp_path / "20260101-000000-abcd.json")
+    os.mkfifo(tmp_path / "20260101-000000-abcd.flight")
+
+    assert Store(tmp_path).summary("20260101-000000-abcd")["state"] == "finished"
+    assert read_status(tmp_path, "20260101-000000-abcd") == {}
 
 
 def test_a_damaged_summary_leaves_the_trace_listed(tmp_path):

@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterable
 from typing import BinaryIO, cast
 
+import numpy as np
 from attrs import frozen
 
 from temper_plugin_tracer.capture.bounds import Ending
 from temper_plugin_tracer.capture.drained import gathered
+from temper_plugin_tracer.capture.kernel_layout import names_of
 from temper_plugin_tracer.capture.node_tracks import write_tracks
 from temper_plugin_tracer.capture.pieces import Events, count_of, first_events, pieces
 from temper_plugin_tracer.capture.raw_file import RawFile
@@ -20,7 +22,8 @@ from temper_plugin_tracer.capture.traced_records import (
     traced_machine,
     traced_threads,
 )
-from temper_plugin_tracer.capture.who_is_who import SeenThreads
+from temper_plugin_tracer.capture.who_is_who import MOST_TIDS, SeenThreads
+from temper_plugin_tracer.trace.events import chosen
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedThread
 
@@ -28,6 +31,9 @@ PIECE_EVENTS = 131_072
 LEAST_PIECE = 1_024
 PIECES_OF_A_FILE = 32
 BYTES_OF_EVENT = 9
+MOST_NAMED, BYTES_OF_THREAD = 65_536, 256
+"""Threads that a trace names, beside the first ones of their processes, and the size of each in
+it, at most. Others have their ids only."""
 REALTIME, MONOTONIC, BOOTTIME = 1, 3, 6
 """Ids of Perfetto's builtin clocks."""
 FACTS_SLACK = 256
@@ -45,11 +51,15 @@ class Encoding:
 
 @frozen
 class Outcome:
-    """A whole trace: its size and content, and what ended it."""
+    """A whole trace: its size and content, and what ended it.
+
+    ``unnamed`` counts the threads of the events beyond ``MOST_NAMED``.
+    """
 
     bytes: int
     events: int
     threads: int
+    unnamed: int
     ending: Ending
 
 
@@ -62,26 +72,32 @@ def encode(encoding: Encoding, descriptor: int) -> Outcome:
     told, recorded = encoding.told, encoding.recorded
     output = StagedOutput(descriptor, told.bounds.bytes)
     writer = TraceWriter(cast("BinaryIO", output))
-    threads = _threads(encoding)
+    threads, unnamed = _threads(encoding)
     writer.machine(traced_machine(told.cores), _clocks())
     writer.threads(threads, recorded.began_ns)
     write_tracks(writer, told.notes.looks, recorded)
     reserve = _size_of_facts(capture_facts(told, recorded, recorded.ending)) + FACTS_SLACK
     if not output.commit(reserve=reserve):
         raise TooSmallError(0, f"the names of {len(threads)} threads exceed the bound on bytes")
-    events, ending = _write_events(encoding, writer, output, reserve)
+    is_named = np.zeros(MOST_TIDS, np.bool_)
+    is_named[[thread.tid for thread in threads]] = True
+    events, ending = _write_events(encoding, writer, output, is_named, reserve)
     writer.facts(capture_facts(told, recorded, ending))
     output.commit()
-    return Outcome(output.size, events, len(threads), ending)
+    return Outcome(output.size, events, len(threads), unnamed, ending)
 
 
 def _write_events(
-    encoding: Encoding, writer: TraceWriter, output: StagedOutput, reserve: int
+    encoding: Encoding,
+    writer: TraceWriter,
+    output: StagedOutput,
+    is_named: np.ndarray,
+    reserve: int,
 ) -> tuple[int, Ending]:
     """Write the events piece by piece until a bound is reached. Return count and ending."""
     bounds, written = encoding.told.bounds, 0
     names: dict[int, str] = {}
-    for piece in _pieces(encoding, names):
+    for piece in _pieces(encoding, is_named, names):
         cut = first_events(piece, bounds.events - written)
         for cpu, events in cut.items():
             writer.events(cpu, events, names)
@@ -93,23 +109,26 @@ def _write_events(
     return written, encoding.recorded.ending
 
 
-def _pieces(encoding: Encoding, names: dict[int, str]) -> Iterable[Events]:
+def _pieces(encoding: Encoding, is_named: np.ndarray, names: dict[int, str]) -> Iterable[Events]:
     """Yield the events in pieces, after the names that were noted before their end."""
     fitting = encoding.told.bounds.bytes // BYTES_OF_EVENT // PIECES_OF_A_FILE
     most = max(LEAST_PIECE, min(PIECE_EVENTS, fitting))
-    seen = SeenThreads()
     for drained in gathered(encoding.raw.drains(), most):
-        seen.add((), drained.names)
-        names.update((tid, thread.name) for tid, thread in seen.known.items())
-        seen.known.clear()
+        if drained.names is not None:
+            wanted = is_named[drained.names["tid"] % MOST_TIDS]
+            names.update(names_of(chosen(drained.names, wanted)))
         yield from pieces(drained, most)
 
 
-def _threads(encoding: Encoding) -> list[TracedThread]:
+def _threads(encoding: Encoding) -> tuple[list[TracedThread], int]:
+    """Return the threads to name, and how many of the events are left without a name."""
     seen = SeenThreads()
     for drained in gathered(encoding.raw.drains(), PIECE_EVENTS):
         seen.add(drained.events.values(), drained.names)
-    return traced_threads(seen, encoding.told.notes.memberships)
+    told = encoding.told
+    most = min(MOST_NAMED, told.bounds.bytes // BYTES_OF_THREAD)
+    threads = traced_threads(seen, told.notes.memberships, most)
+    return threads, max(0, seen.count - most)
 
 
 def _clocks() -> dict[int, int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import asdict, frozen
 
+from temper_core import InputError, parse_json, read_text
 from temper_plugin_tracer.capture.unlinked_file import PARTIAL
 
 FLIGHT = ".flight"
@@ -45,9 +46,9 @@ def write_status(directory: Path, capture: str, status: FlightStatus) -> None:
 
 def read_status(directory: Path, capture: str) -> dict[str, Any]:
     """Return the fields of the status, none if there is no file yet."""
-    with suppress(OSError, ValueError, RecursionError):
-        with (directory / f"{capture}{FLIGHT}").open("rb") as file:
-            document = json.loads(file.read(LARGEST))
+    path = directory / f"{capture}{FLIGHT}"
+    with suppress(InputError):
+        document = parse_json(read_text(path, largest_bytes=LARGEST), source=str(path))
         if isinstance(document, dict):
             return document
     return {}

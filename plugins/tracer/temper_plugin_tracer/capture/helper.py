@@ -156,7 +156,7 @@ def _summary(
         "events": outcome.events,
         "bytes": outcome.bytes,
         "threads": outcome.threads,
-        **_losses(recorded.losses),
+        **_losses(recorded.losses, outcome.unnamed),
     }
 
 
@@ -175,11 +175,11 @@ def _head(
     }
 
 
-def _losses(losses: Losses) -> dict[str, Any]:
+def _losses(losses: Losses, unnamed: int = 0) -> dict[str, Any]:
     return {
         "lost": losses.count,
         "lost_by_cpu": {str(cpu): lost for cpu, lost in losses.by_cpu.items()},
-        "lost_names": losses.names,
+        "lost_names": losses.names + unnamed,
     }
 
 

@@ -1,6 +1,5 @@
 """The captures that are kept: a trace and its summary each, in the instrument's directory."""
 
-import json
 import os
 import re
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
+from temper_core import InputError, parse_json, read_text
 from temper_plugin_tracer.capture.bounds import MOST_KEPT, MOST_KEPT_BYTES
 from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.unlinked_file import PARTIAL
@@ -49,8 +49,9 @@ class Store:
         """Return what is known of a finished capture: at least its id and the size."""
         document: Any = None
         path = self.directory / f"{capture}{SUMMARY}"
-        with suppress(OSError, ValueError, RecursionError), path.open("rb") as file:
-            document = json.loads(file.read(LARGEST_SUMMARY))
+        with suppress(InputError):
+            text = read_text(path, largest_bytes=LARGEST_SUMMARY)
+            document = parse_json(text, source=str(path))
         size = 0
         with suppress(OSError):
             size = (self.directory / f"{capture}{TRACE}").stat().st_size

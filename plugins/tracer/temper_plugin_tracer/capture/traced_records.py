@@ -18,11 +18,12 @@ from temper_plugin_tracer.capture.who_is_who import (
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
 
 
-def traced_threads(seen: SeenThreads, memberships: Memberships) -> list[TracedThread]:
-    """Return the threads of the events with their names and memberships."""
-    threads = seen.threads()
+def traced_threads(seen: SeenThreads, memberships: Memberships, most: int) -> list[TracedThread]:
+    """Return the *most* busiest threads of the events, with their names and memberships."""
+    threads = seen.threads(most)
     found = memberships.of(threads)
-    return [_traced(thread, seen, found[thread.tid]) for thread in threads]
+    names = {thread.tid: thread.name for thread in threads}
+    return [_traced(thread, names.get(thread.tgid, ""), found[thread.tid]) for thread in threads]
 
 
 def traced_machine(cores: Iterable[tuple[int, ...]]) -> TracedMachine:
@@ -54,13 +55,12 @@ def capture_facts(told: TraceContext, recorded: Recorded, ending: Ending) -> Cap
     )
 
 
-def _traced(thread: KnownThread, seen: SeenThreads, membership: Membership) -> TracedThread:
-    leader = seen.known.get(thread.tgid)
+def _traced(thread: KnownThread, process: str, membership: Membership) -> TracedThread:
     return TracedThread(
         tid=thread.tid,
         tgid=thread.tgid,
         name=thread.name,
-        process=leader.name if leader is not None else "",
+        process=process,
         pod=membership.pod,
         group=membership.group,
         tier=membership.tier,

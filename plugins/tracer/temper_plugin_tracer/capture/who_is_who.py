@@ -35,49 +35,66 @@ class Membership:
 
 @define
 class SeenThreads:
-    """The tids of the events, and the threads that the kernel has named."""
+    """The threads of the events, and what the kernel has named."""
 
-    _is_seen: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, bool))
+    _events: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, np.uint32))
+    """How many events each thread id has."""
     _tgids: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, np.uint32))
-    known: dict[int, KnownThread] = field(factory=dict)
+    _names: list[np.ndarray] = field(factory=list)
 
     def add(self, events: Iterable[np.ndarray], names: np.ndarray | None) -> None:
         """Take the events and names of a drain."""
         for each in events:
             kinds = each["kind"]
             self._note(chosen(each, kinds <= Kind.MIGRATION))
-            self._mark(chosen(each, kinds <= Kind.WAKING)["prev"])
-        if names is not None:
-            self._name(names)
+            self._count(chosen(each, kinds <= Kind.WAKING)["prev"])
+        if names is not None and len(names):
+            self._names.append(names)
 
-    def threads(self) -> list[KnownThread]:
-        """Return the threads of the events, and the first threads of their processes."""
-        tids = [int(tid) for tid in np.flatnonzero(self._is_seen) if tid]
-        threads = {tid: self._thread(tid) for tid in tids}
-        for thread in list(threads.values()):
-            if thread.tgid and thread.tgid not in threads:
-                threads[thread.tgid] = self._thread(thread.tgid)
-        return list(threads.values())
+    @property
+    def count(self) -> int:
+        """The number of threads of the events."""
+        return int(np.count_nonzero(self._events[1:]))
 
-    def _mark(self, tids: np.ndarray) -> None:
-        self._is_seen[tids[tids < MOST_TIDS]] = True
+    def threads(self, most: int = MOST_TIDS) -> list[KnownThread]:
+        """Return the *most* threads with the most events, and the first threads of their processes.
+
+        A program that starts threads without end must not take all memory: each of these takes
+        about 1 KiB until it is written.
+        """
+        threads = self._named(self._busiest(most))
+        tgids = {thread.tgid for thread in threads.values() if thread.tgid < MOST_TIDS}
+        firsts = self._named(np.array(sorted(tgids - {0, *threads}), np.int64))
+        return [*threads.values(), *firsts.values()]
+
+    def _busiest(self, most: int) -> np.ndarray:
+        """Return the ids of the *most* threads that have the most events."""
+        tids: np.ndarray = np.flatnonzero(self._events[1:]) + 1
+        if len(tids) <= most:
+            return tids
+        by_events = np.argsort(self._events[tids], kind="stable")
+        return np.sort(tids[by_events[len(tids) - most :]])
 
     def _note(self, events: np.ndarray) -> None:
         """Take the threads of events with their processes."""
         valid = chosen(events, events["next"] < MOST_TIDS)
-        self._is_seen[valid["next"]] = True
+        self._count(valid["next"])
         self._tgids[valid["next"]] = valid["tgid"]
 
-    def _name(self, names: np.ndarray) -> None:
-        columns = (names[key].tolist() for key in ("tid", "tgid", "comm", "cgroup"))
-        for tid, tgid, comm, cgroup in zip(*columns, strict=True):
-            self.known[tid] = KnownThread(tid, tgid, text_of(comm), cgroup)
+    def _count(self, tids: np.ndarray) -> None:
+        np.add.at(self._events, tids[tids < MOST_TIDS], 1)
 
-    def _tgid_of(self, tid: int) -> int:
-        return int(self._tgids[tid]) if tid < MOST_TIDS else 0
-
-    def _thread(self, tid: int) -> KnownThread:
-        return self.known.get(tid) or KnownThread(tid, self._tgid_of(tid), "")
+    def _named(self, tids: np.ndarray) -> dict[int, KnownThread]:
+        """Return threads with their last names."""
+        threads = {tid: KnownThread(tid, int(self._tgids[tid]), "") for tid in tids.tolist()}
+        is_wanted = np.zeros(MOST_TIDS, np.bool_)
+        is_wanted[tids] = True
+        for names in self._names:
+            wanted = chosen(names, is_wanted[names["tid"] % MOST_TIDS])
+            columns = (wanted[key].tolist() for key in ("tid", "tgid", "comm", "cgroup"))
+            for tid, tgid, comm, cgroup in zip(*columns, strict=True):
+                threads[tid] = KnownThread(tid, tgid, text_of(comm), cgroup)
+        return threads
 
 
 @frozen

@@ -1,0 +1,105 @@
+"""A program that starts threads without end takes neither the memory nor the room of a capture."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from temper_plugin_tracer.capture.bounds import LEAST_BYTES, Bounds, Ending
+from temper_plugin_tracer.capture.captures import HELPER_MEMORY
+from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.encoding import MOST_NAMED, Encoding, encode
+from temper_plugin_tracer.capture.kernel_layout import NAME
+from temper_plugin_tracer.capture.node_reading import NodeNotes
+from temper_plugin_tracer.capture.raw_file import RawFile
+from temper_plugin_tracer.capture.recording import Recorded
+from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.capture.trace_context import TraceContext
+from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
+from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
+from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
+
+AT_ONCE = 20_000
+BUSY = 7
+"""A thread that runs between all others. It is the first that ran, and the last that is named."""
+
+
+def storm(first, count):
+    """Return switches to a busy thread and to *count* others in turn, and their names."""
+    tids = np.arange(first, first + count)
+    following = np.stack([np.full(count, BUSY), tids], axis=1).reshape(-1)
+    switches = np.zeros(2 * count, SCHED_EVENT)
+    switches["ns"] = (2 * first + np.arange(2 * count)) * 1_000
+    switches["kind"], switches["state"], switches["prio"] = Kind.SWITCH, 1, 120
+    switches["next"], switches["tgid"] = following, following
+    switches["prev"][1:] = following[:-1]
+    names = np.zeros(count + 1, NAME)
+    names["tid"] = names["tgid"] = [*tids, BUSY]
+    names["comm"] = b"worker"
+    names["comm"][-1] = b"mysqld"
+    return switches, names
+
+
+def encoded(directory, count, bounds):
+    with UnlinkedFile.create(directory) as raw_file, UnlinkedFile.create(directory) as trace:
+        raw = RawFile(raw_file.descriptor)
+        for first in range(100, 100 + count, AT_ONCE):
+            switches, names = storm(first, min(AT_ONCE, 100 + count - first))
+            raw.write(Drained({0: switches}, names))
+        recorded = Recorded(0, 10**12, Ending.SECONDS, 2 * count, count, Losses())
+        told = TraceContext(
+            "x", "node-1", "uid 0", "bpf", Selection(), bounds, ((0, 0),), NodeNotes()
+        )
+        outcome = encode(Encoding(raw, recorded, told), trace.descriptor)
+        return outcome, trace.publish("x.pftrace")
+
+
+def test_the_busiest_threads_are_named_and_others_are_counted(tmp_path):
+    count = MOST_NAMED + 10_000
+
+    outcome, path = encoded(tmp_path, count, Bounds())
+
+    trace = PerfettoTrace(path)
+
+    assert outcome.unnamed == count + 1 - MOST_NAMED
+    assert outcome.ending is Ending.SECONDS
+    named = {thread.tid: thread.name for thread in trace.threads}
+    assert (named[BUSY], len(named)) == ("mysqld", MOST_NAMED)
+    assert sum(map(len, trace.blocks())) == 2 * count
+
+
+def test_their_names_leave_room_for_events_in_the_smallest_trace(tmp_path):
+    outcome, path = encoded(tmp_path, 20_000, Bounds(bytes=LEAST_BYTES))
+
+    assert outcome.ending is Ending.BYTES
+    assert outcome.events > 10_000
+    assert BUSY in {thread.tid for thread in PerfettoTrace(path).threads}
+
+
+def test_the_helper_has_enough_memory_for_a_thread_storm(tmp_path):
+    """As many as three programs start in 30 s on two CPUs."""
+    program = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from tests.tracer.capture.test_thread_storms import Bounds, encoded\n"
+        "encoded(Path(sys.argv[1]), 800_000, Bounds())\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    )
+
+    words = [sys.executable, "-c", program, str(tmp_path)]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+
+    assert int(ended.stdout) < HELPER_MEMORY
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_the_process_of_a_busy_thread_is_named_with_it(tmp_path, monkeypatch, most):
+    monkeypatch.setattr("temper_plugin_tracer.capture.encoding.MOST_NAMED", most)
+
+    outcome, path = encoded(tmp_path, 100, Bounds())
+
+    assert [thread.name for thread in PerfettoTrace(path).threads if thread.tid == BUSY] == [
+        "mysqld"
+    ]
+    assert outcome.unnamed == 101 - most
