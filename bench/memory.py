@@ -30,6 +30,8 @@ NODE = "worker-3"
 MB = 1_000_000
 AIMS_MB = {"1,000 threads": 48, "500 pods, API server": 64, "500 pods, file": 64}
 PATIENCE_S = 60
+AGENT = "import sys; sys.modules['greenlet'] = None; from temper_core.cli.entry import main; main()"
+"""Runs ``temper``. structlog imports greenlet if it is there, which is so only for tests."""
 
 
 class Pods(BaseHTTPRequestHandler):
@@ -120,8 +122,7 @@ def peak_mb(directory: Path, settings: str, settle_s: float, is_ready: Callable[
         f'state = "{directory}/requests.json"\n'
         f'[server]\nlisten = "127.0.0.1:9199"\nsocket = "{directory}/agent.sock"\n'
     )
-    temper = str(Path(sys.executable).with_name("temper"))
-    command = [temper, "agent", "--observe-only", "--settings", str(path)]
+    command = [sys.executable, "-c", AGENT, "agent", "--observe-only", "--settings", str(path)]
     with (directory / "log").open("w") as log, subprocess.Popen(command, stderr=log) as agent:
         try:
             deadline = time.monotonic() + PATIENCE_S

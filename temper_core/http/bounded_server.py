@@ -4,18 +4,18 @@ import asyncio
 import logging
 import socket
 import ssl
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import cast
 
 import uvicorn
-from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp
 
 from temper_core.errors import MachineError
 from temper_core.http.accepting import Acceptor
 from temper_core.http.admission import Admission
+from temper_core.http.asgi import ASGIApp
 from temper_core.http.bounds import Bounds
 from temper_core.http.gate import Gate
 from temper_core.http.protocol import LARGEST_HEAD_BYTES, BoundedProtocol
@@ -146,5 +146,11 @@ def _is_news(record: logging.LogRecord) -> bool:
     Callers must not be able to fill the disk, and slow answers are the application's matter.
     """
     error = record.exc_info[1] if record.exc_info else None
-    is_ending = isinstance(error, (asyncio.CancelledError, ClientDisconnect))
+    is_ending = isinstance(error, asyncio.CancelledError) or _is_disconnect(error)
     return record.msg not in _NO_NEWS and not is_ending
+
+
+def _is_disconnect(error: BaseException | None) -> bool:
+    """Whether an application of Starlette, which the agent's own is not, has lost its client."""
+    starlette = sys.modules.get("starlette.requests")
+    return starlette is not None and isinstance(error, starlette.ClientDisconnect)

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
+from temper_core.http.asgi import ASGIApp, Message, Receive, Scope, Send
 from temper_core.http.bounds import Bounds
 from temper_core.http.protocol import BoundedProtocol, connection_of
 

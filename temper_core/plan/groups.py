@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -143,6 +142,8 @@ def layer_name(profile: str, group: str, tier: Tier) -> str:
     name = f"{profile}.{group}.{tier}"
     if len(name) <= LONGEST_NAME:
         return name
+    from hashlib import sha256  # noqa: PLC0415 - 0.5 MB, and few names are that long
+
     digest = sha256(name.encode()).hexdigest()[:8]
     return f"{name[: LONGEST_NAME - len(digest) - 1]}-{digest}"
 

@@ -1,6 +1,7 @@
 """The measurements that support a profile, and the effect that they show."""
 
 import datetime as dt
+import math
 from collections.abc import Iterator
 from enum import StrEnum
 
@@ -94,13 +95,12 @@ class Figure:
     @property
     def effect(self) -> Effect:
         """The effect that this figure alone shows."""
-        from fractions import Fraction  # noqa: PLC0415 - 0.5 MB, and few profiles have figures
-
-        # Fractions of the written digits: 5.4 - 5.3 is more than 0.1 in binary.
-        gain = Fraction(str(self.tiers_only)) - Fraction(str(self.profile))
+        gain = self.tiers_only - self.profile
         if self.better is Direction.HIGHER:
             gain = -gain
-        if abs(gain) <= Fraction(str(self.spread)):
+        # 5.4 - 5.3 is more than 0.1: each written number was rounded to a multiple of its ulp.
+        inexact = 2 * math.ulp(max(self.tiers_only, self.profile))
+        if abs(gain) <= self.spread + inexact:
             return Effect.WITHIN_SPREAD
         return Effect.BETTER if gain > 0 else Effect.WORSE
 

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from attrs import define, field
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as HttpRequest
+
+from temper_core.server.http_request import HttpRequest, Refusal
 
 DEADLINE_S = 10.0
 MOST_IN_ALL_BYTES = 32 * 1024 * 1024
@@ -26,7 +26,7 @@ class BodyBudget:
     async def read(self, http: HttpRequest, most: int) -> AsyncIterator[bytes]:
         """Read the body of *http*, at most *most* bytes, and count it as held inside the context.
 
-        Raises HTTPException if it is too large, arrives too late, or too many bytes are held.
+        Raises Refusal if it is too large, arrives too late, or too many bytes are held.
         """
         held = bytearray()
         try:
@@ -41,16 +41,16 @@ class BodyBudget:
                 await self._fill(held, http, most)
         except TimeoutError as error:
             message = f"the body did not arrive within {DEADLINE_S:.0f} s"
-            raise HTTPException(TIMED_OUT, message) from error
+            raise Refusal(TIMED_OUT, message) from error
 
     async def _fill(self, held: bytearray, http: HttpRequest, most: int) -> None:
-        announced = http.headers.get("content-length", "")
+        announced = http.header("content-length")
         if len(announced) > len(str(most)) or int(announced or 0) > most:
-            raise HTTPException(TOO_LARGE, f"the body is larger than {most} bytes")
-        async for chunk in http.stream():
+            raise Refusal(TOO_LARGE, f"the body is larger than {most} bytes")
+        async for chunk in http.body():
             held += chunk
             self.held_bytes += len(chunk)
             if len(held) > most:
-                raise HTTPException(TOO_LARGE, f"the body is larger than {most} bytes")
+                raise Refusal(TOO_LARGE, f"the body is larger than {most} bytes")
             if self.held_bytes > MOST_IN_ALL_BYTES:
-                raise HTTPException(UNAVAILABLE, "too many large bodies arrive; send it later")
+                raise Refusal(UNAVAILABLE, "too many large bodies arrive; send it later")

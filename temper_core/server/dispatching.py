@@ -6,11 +6,9 @@ from functools import partial
 
 import structlog
 from attrs import frozen
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as HttpRequest
-from starlette.types import Receive, Scope, Send
 
 from temper_core.errors import MachineError, PluginError
+from temper_core.http.asgi import Receive, Scope, Send
 from temper_core.http.client_network import client_network
 from temper_core.http.protocol import HEAD_TOO_LARGE, LARGEST_HEAD_BYTES
 from temper_core.records.endpoints import Endpoint, Request, Requester
@@ -25,6 +23,7 @@ from temper_core.server.answers import (
     respond_trusted,
 )
 from temper_core.server.bodies import BodyBudget
+from temper_core.server.http_request import HttpRequest, Refusal
 from temper_core.server.lanes import Lanes
 from temper_core.server.replies import Reply
 from temper_core.server.requesters import Authorizer
@@ -81,14 +80,14 @@ class Dispatcher:
     def _served(self, http: HttpRequest) -> ServedEndpoint:
         if _head_bytes(http) > LARGEST_HEAD_BYTES:
             message = f"path, query and headers are larger than {LARGEST_HEAD_BYTES} bytes"
-            raise HTTPException(HEAD_TOO_LARGE, message)
+            raise Refusal(HEAD_TOO_LARGE, message)
         served = self._methods.get(http.method)
         if served is None and http.method == "HEAD":
             served = self._methods.get("GET")
         if served is None:
             also = {"HEAD"} if "GET" in self._methods else set()
             allowed = ", ".join(sorted({*self._methods, *also}))
-            raise HTTPException(METHOD_NOT_ALLOWED, headers={"Allow": allowed})
+            raise Refusal(METHOD_NOT_ALLOWED, headers={"allow": allowed})
         return served
 
     async def _act(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:
@@ -97,8 +96,8 @@ class Dispatcher:
         try:
             self._shared.doorkeeper.require_right_to_act(http, requester)
             reply = await self._ask(served, http, requester)
-        except HTTPException as error:
-            self._view.audit(line, requester, f"{error.status_code} {error.detail}")
+        except Refusal as error:
+            self._view.audit(line, requester, f"{error.status} {error.message}")
             raise
         self._view.audit(line, requester, outcome_of(reply))
         return reply
@@ -118,7 +117,7 @@ class Dispatcher:
         self, http: HttpRequest, query: Mapping[str, str], content: bytes, requester: Requester
     ) -> Request:
         headers = _headers(http)
-        snapshot, path = self._view.snapshot(), http.scope["path"]
+        snapshot, path = self._view.snapshot(), http.path
         return Request(query, snapshot, content, http.method, path, headers, requester)
 
     async def _answer(self, served: ServedEndpoint, asked: Request, receive: Receive) -> Reply:
@@ -190,32 +189,31 @@ def _line(http: HttpRequest) -> str:
 
 def _head_bytes(http: HttpRequest) -> int:
     # The protocol's own bound counts only the bytes that it has to wait for.
-    headers = sum(len(name) + len(value) for name, value in http.headers.raw)
+    headers = sum(len(name) + len(value) for name, value in http.scope["headers"])
     return headers + len(http.scope["raw_path"]) + len(http.scope["query_string"])
 
 
 def _headers(http: HttpRequest) -> dict[str, str]:
     """Return the headers by name, without the token. Endpoints see only the token's name."""
     headers: dict[str, str] = {}
-    for name, value in http.headers.items():
+    for name, value in http.headers:
         if name != "authorization":
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 
 
 def _parameters(served: ServedEndpoint, http: HttpRequest) -> dict[str, str]:
-    query = dict(http.query_params)
+    query = http.query
     in_path = parameters_in(served.endpoint.path)
     allowed = [name for name in served.endpoint.parameters if name not in in_path]
     for name in query:
         if name not in allowed:
             names = ", ".join(allowed) or "none"
-            raise HTTPException(
-                BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {names}"
-            )
-    for value in http.path_params.values():
+            raise Refusal(BAD_REQUEST, f"unknown query parameter {name!r}; allowed are: {names}")
+    path_parameters: dict[str, str] = http.scope["path_params"]
+    for value in path_parameters.values():
         _require_plain(value)
-    return {**query, **http.path_params}
+    return {**query, **path_parameters}
 
 
 def _require_plain(value: str) -> None:
@@ -223,4 +221,4 @@ def _require_plain(value: str) -> None:
     segments = value.split("/")
     is_odd = not value.isprintable() or "\\" in value
     if is_odd or not {".", ".."}.isdisjoint(segments) or (len(segments) > 1 and not all(segments)):
-        raise HTTPException(NOT_FOUND)
+        raise Refusal(NOT_FOUND)

@@ -4,13 +4,12 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from attrs import frozen
-from starlette.exceptions import HTTPException
-from starlette.requests import Request as HttpRequest
 
 from temper_core.errors import MachineError
 from temper_core.http.protocol import connection_of
 from temper_core.records.endpoints import Requester
 from temper_core.server.hosts import KnownHosts
+from temper_core.server.http_request import HttpRequest, Refusal
 from temper_core.server.token import Token
 
 UNAUTHORISED = 401
@@ -34,8 +33,8 @@ class Authorizer:
         """Return the requester, as far as it is known."""
         if self.is_trusted:
             return Requester("socket", uid=connection_of(http.scope).peer_uid)
-        address = http.client.host if http.client else ""
-        authorization = http.headers.get("authorization", "")
+        address = http.address
+        authorization = http.header("authorization")
         try:
             token = self.token.given_by(authorization) if authorization else None
         except MachineError:
@@ -45,21 +44,21 @@ class Authorizer:
         return Requester("token", token.name, address=address)
 
     def require_known_host(self, http: HttpRequest) -> None:
-        """Raise HTTPException if a request over TCP calls the agent by a name that is not its own.
+        """Raise Refusal if a request over TCP calls the agent by a name that is not its own.
 
         Without ``Host`` it is from no browser.
         """
-        host = http.headers.get("host", "")
+        host = http.header("host")
         if not self.is_trusted and host and not self.hosts.is_known(host):
             message = f"{host[:LONGEST_HOST]!r} is no name of this agent; [server] hosts can add it"
-            raise HTTPException(FORBIDDEN, message)
+            raise Refusal(FORBIDDEN, message)
 
     def require_right_to_act(self, http: HttpRequest, requester: Requester) -> None:
-        """Raise HTTPException unless *requester* may act."""
+        """Raise Refusal unless *requester* may act."""
         if self.is_trusted:
             return
         if not is_same_origin(http):
-            raise HTTPException(FORBIDDEN, "a page of another origin may not act")
+            raise Refusal(FORBIDDEN, "a page of another origin may not act")
         if requester.way:
             return
         try:
@@ -68,11 +67,11 @@ class Authorizer:
             local = f"use the local socket {self.socket}" if self.socket else "set [server] socket"
             remedy = f"{local}, or give [server] a token_file"
             message = f"requests over TCP may not act: {error}; {remedy}"
-            raise HTTPException(FORBIDDEN, message) from error
-        raise HTTPException(
+            raise Refusal(FORBIDDEN, message) from error
+        raise Refusal(
             UNAUTHORISED,
             "acting needs the bearer token of [server] token_file, or the local socket",
-            headers={"WWW-Authenticate": "Bearer"},
+            headers={"www-authenticate": "Bearer"},
         )
 
 
@@ -82,10 +81,10 @@ def is_same_origin(http: HttpRequest) -> bool:
     Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454). A page cannot change
     either.
     """
-    if http.headers.get("sec-fetch-site", SAME_ORIGIN[0]) not in SAME_ORIGIN:
+    if http.header("sec-fetch-site", SAME_ORIGIN[0]) not in SAME_ORIGIN:
         return False
-    origins = http.headers.getlist("origin")
-    hosts = http.headers.getlist("host")
+    origins = http.header_values("origin")
+    hosts = http.header_values("host")
     if not origins:
         return True
     if len(origins) > 1 or len(hosts) != 1:

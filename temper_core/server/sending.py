@@ -4,8 +4,8 @@ import asyncio
 from contextlib import suppress
 
 from attrs import frozen
-from starlette.types import Receive, Scope, Send
 
+from temper_core.http.asgi import Receive, Scope, Send
 from temper_core.http.protocol import BoundedProtocol, connection_of
 from temper_core.server.pace import StreamRate
 from temper_core.server.replies import NO_CONTENT, NOT_MODIFIED, Reply

@@ -13,7 +13,7 @@ from temper_core.errors import MachineError
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.metrics.scraper import Scraper
-from temper_core.server.app import build_app
+from temper_core.server.app import App
 from temper_core.server.bodies import BodyBudget
 from temper_core.server.dispatching import ListenerParts
 from temper_core.server.endpoints import CoreEndpoints
@@ -85,7 +85,7 @@ class Serving:
         self._listeners = listeners
         self._started = threading.Event()
         self._servers = [
-            BoundedServer(build_app(table, view, shared), listener.bounds, headers=HEADERS)
+            BoundedServer(App(table, view, shared), listener.bounds, headers=HEADERS)
             for listener, shared in zip(listeners, self._shared, strict=True)
         ]
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -116,6 +116,20 @@ def plain_path(path: str) -> str:
     return path.replace(_REST + "}", "}")
 
 
+def path_pattern(path: str) -> str:
+    """Return the regular expression that matches *path* whole, with a group per parameter."""
+    return "/".join(map(_segment_pattern, path.split("/")))
+
+
+def _segment_pattern(segment: str) -> str:
+    if not segment.startswith("{"):
+        return re.escape(segment)
+    name = segment[1:-1]
+    if name.endswith(_REST):
+        return f"(?P<{name.removesuffix(_REST)}>.*)"
+    return f"(?P<{name}>[^/]+)"
+
+
 def in_order(table: Table) -> list[str]:
     """Return the paths of *table* in order: the core's first, then the most specific."""
     return sorted(table, key=lambda path: (_is_plugins(table[path]), *_generality(path)))

@@ -1,6 +1,5 @@
 """The bearer tokens that requests over TCP need to act. Their file is read again on a change."""
 
-import hmac
 import stat
 from pathlib import Path
 
@@ -25,10 +24,12 @@ class Token:
 
         The comparison takes constant time. Raises MachineError if there is no usable token.
         """
+        from hmac import compare_digest  # noqa: PLC0415 - 0.5 MB, and few agents are asked to act
+
         tokens = self.tokens()
         scheme, _, secret = authorization.partition(" ")
         encoded = secret.strip().encode("utf-8", "surrogateescape")
-        same = [token for token in tokens if hmac.compare_digest(encoded, token.secret)]
+        same = [token for token in tokens if compare_digest(encoded, token.secret)]
         return same[0] if same and scheme.lower() == "bearer" else None
 
     def tokens(self) -> tuple[NamedToken, ...]:

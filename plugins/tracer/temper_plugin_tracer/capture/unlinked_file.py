@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 from pathlib import Path
 from typing import Self
 
@@ -34,7 +33,7 @@ class UnlinkedFile:
         except OSError as error:
             if error.errno not in _UNSUPPORTED:
                 raise
-        partial = directory / f"{secrets.token_hex(8)}{PARTIAL}"
+        partial = directory / f"{os.urandom(8).hex()}{PARTIAL}"
         return cls(
             os.open(partial, flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, MODE),
             directory,
