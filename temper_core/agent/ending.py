@@ -48,4 +48,4 @@ def _end(seconds: int, code: int) -> None:
 def _left() -> list[str]:
     """Return the names of the threads that Python may wait for."""
     main, own = threading.main_thread(), threading.current_thread()
-    return [each.name for each in threading.enumerate() if each not in (main, own)]
+    return [thread.name for thread in threading.enumerate() if thread not in (main, own)]

@@ -59,6 +59,6 @@ class OwnCpus:
 
     def _threads(self, pid: int) -> list[int]:
         try:
-            return [int(each.name) for each in (self._proc / str(pid) / "task").iterdir()]
+            return [int(entry.name) for entry in (self._proc / str(pid) / "task").iterdir()]
         except FileNotFoundError:
             return []

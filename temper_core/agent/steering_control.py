@@ -151,10 +151,10 @@ class SteeringControl:
         if now < self._execs_from or count == self._execs_seen:
             return None
         self._execs_from = now + EXECS_S
-        found, seen = self._steering.executions(self._execs_seen)
-        self._hears_execs = len(found) == seen - self._execs_seen
+        executions, seen = self._steering.executions(self._execs_seen)
+        self._hears_execs = len(executions) == seen - self._execs_seen
         self._execs_seen = seen
-        return ExecutionNews(tuple(found), self._hears_execs)
+        return ExecutionNews(tuple(executions), self._hears_execs)
 
     def rest(self, now: float, took_s: float) -> None:
         """Ignore changes for a while, after a read of the pods that took *took_s* seconds."""

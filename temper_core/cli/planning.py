@@ -125,7 +125,7 @@ def _pods(file: str, node: str) -> "tuple[Pod, ...]":
         text,
         source=file,
         node=node or None,
-        told=lambda conflict: click.echo(f"temper: {file}: {printable(conflict)}", err=True),
+        report=lambda conflict: click.echo(f"temper: {file}: {printable(conflict)}", err=True),
     )
     _tell_nodes(file, node_names(text), node)
     return pods

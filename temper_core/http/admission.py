@@ -117,22 +117,22 @@ class Admission:
         """Give places to the requests that wait for one, as long as there is room."""
         while self._asking:
             held = self._held()
-            first = min(self._asking, key=lambda each: held[each.network])
+            first = min(self._asking, key=lambda connection: held[connection.network])
             if not self._take_place(first):
                 return
             self._stop_asking(first, is_placed=True)
 
     @property
     def _is_free(self) -> bool:
-        return sum(not each.is_gone for each in self._placed) < self.bounds.most_open
+        return sum(not placed.is_gone for placed in self._placed) < self.bounds.most_open
 
     def _take_place(self, connection: Connection) -> bool:
         if connection.is_gone:
             return False
         if not self._is_free:
-            present = [each for each in self._placed if not each.is_gone]
-            silent = [each for each in present if each.is_idle]
-            silent = silent or [each for each in present if each.is_owed]
+            present = [placed for placed in self._placed if not placed.is_gone]
+            silent = [placed for placed in present if placed.is_idle]
+            silent = silent or [placed for placed in present if placed.is_owed]
             if not silent:
                 return False
             self._longest_silent(silent).hang_up()
@@ -164,13 +164,15 @@ class Admission:
     def _longest_silent(self, silent: Iterable[Connection]) -> Connection:
         """Return a connection of the address with the most places."""
         held = self._held()
-        return min(silent, key=lambda each: (-held[each.network], each.silent_since))
+        return min(
+            silent, key=lambda connection: (-held[connection.network], connection.silent_since)
+        )
 
     def _oldest_of_the_most(self, connections: Iterable[Connection]) -> Connection:
         """Return the first of the address that has the most of *connections*."""
-        present = Counter(each.network for each in connections)
-        return max(connections, key=lambda each: present[each.network])
+        present = Counter(connection.network for connection in connections)
+        return max(connections, key=lambda connection: present[connection.network])
 
     def _held(self) -> Counter[str]:
         """Return the number of places of each address."""
-        return Counter(each.network for each in self._placed if not each.is_gone)
+        return Counter(connection.network for connection in self._placed if not connection.is_gone)

@@ -52,7 +52,7 @@ class BoundedServer(uvicorn.Server):
         self._bounds = bounds
         self._context = context
         self._begun = asyncio.Event()
-        self._told = asyncio.Event()
+        self._stop = asyncio.Event()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve *sockets*, which listen already, until ``tell_to_stop``, then close connections.
@@ -100,7 +100,7 @@ class BoundedServer(uvicorn.Server):
         await self.on_tick(0)
         self._begun.set()
         try:
-            await self._told.wait()
+            await self._stop.wait()
         finally:
             # A cancellation stops the server too.
             for acceptor in self.servers:
@@ -115,7 +115,7 @@ class BoundedServer(uvicorn.Server):
     def tell_to_stop(self) -> None:
         """End ``serve`` once the requests in progress are answered. Call in its own loop."""
         self.should_exit = True
-        self._told.set()
+        self._stop.set()
 
 
 def _configure(

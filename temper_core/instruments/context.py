@@ -137,8 +137,8 @@ class Context:
 
     def restore(self, reason: str, done: Callable[[Restored], None]) -> None:
         """Request safe mode, kept in memory only, and a restoration of the host."""
-        told = partial(self._answer, done)
-        self._parts.safe_mode.restore(self._name, _reason(reason), told)
+        answer = partial(self._answer, done)
+        self._parts.safe_mode.restore(self._name, _reason(reason), answer)
 
     def charge(self, part: str = "") -> AbstractContextManager[None]:
         """Charge the calling thread's CPU time to the instrument's line of the overhead."""
@@ -147,7 +147,7 @@ class Context:
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
         """Record an event of a kind that the instrument declares."""
         try:
-            texts = [plain_text(each) for each in (kind, subject, reason)]
+            texts = [plain_text(value) for value in (kind, subject, reason)]
         except TypeError as error:
             raise InputError(f"an event is recorded by texts: {error}") from error
         self._parts.recorder.record(*texts, source=self._name)

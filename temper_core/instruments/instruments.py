@@ -64,11 +64,11 @@ class Instruments:
     def __init__(
         self,
         host: PluginHost | None = None,
-        found: Sequence[Contribution[Instrument]] = (),
+        contributions: Sequence[Contribution[Instrument]] = (),
         parts: AgentParts | None = None,
     ) -> None:
         self._host = host or PluginHost()
-        self._found = found
+        self._contributions = contributions
         self._parts = parts
         self._at_work: list[_AtWork] = []
         self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
@@ -92,7 +92,7 @@ class Instruments:
 
     def open(self) -> None:
         """Open all instruments, then collect their endpoints and the kinds of their events."""
-        for contribution in self._found:
+        for contribution in self._contributions:
             name = contribution.record.name
             try:
                 opened = self._open(contribution)
@@ -250,7 +250,7 @@ class Instruments:
         part = work.part(method)
         charge = self._parts.charge(work.record.name) if self._parts else None
         return self._host.call(
-            work.plugin, _charged, charge, function, arguments, each=of, part=part
+            work.plugin, _charged, charge, function, arguments, items=of, part=part
         )
 
 

@@ -264,18 +264,20 @@ class _Warnings:
 
     def __init__(self, every_s: float) -> None:
         self._every_s = every_s
-        self._told: dict[tuple[str, str], float] = {}
+        self._warned_at: dict[tuple[str, str], float] = {}
         self._began_s = float("-inf")
         self._lines = 0
 
     def tell(self, violations: Sequence[Violation], now_s: float) -> None:
         if now_s - self._began_s >= self._every_s:
             self._began_s, self._lines = now_s, 0
-        self._told = {key: at for key, at in self._told.items() if now_s - at < self._every_s}
-        pending = [v for v in violations if (v.invariant, v.subject) not in self._told]
+        self._warned_at = {
+            key: at for key, at in self._warned_at.items() if now_s - at < self._every_s
+        }
+        pending = [v for v in violations if (v.invariant, v.subject) not in self._warned_at]
         room = MOST_WARNINGS - self._lines
         for violation in pending[: max(0, room)]:
-            self._told[violation.invariant, violation.subject] = now_s
+            self._warned_at[violation.invariant, violation.subject] = now_s
             self._warn(violation)
         if len(pending) > room > 0:
             log.warning("violations_not_logged", count=len(pending) - room, logged=MOST_WARNINGS)

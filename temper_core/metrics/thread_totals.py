@@ -72,7 +72,7 @@ class PodThreads:
     totals: ThreadTotals = NO_THREADS
     _scores: dict[str, float] = field(factory=dict, init=False)
     _exponent: float = field(default=0.0, init=False)
-    _told: tuple[str, ...] = field(default=(), init=False)
+    _published: tuple[str, ...] = field(default=(), init=False)
 
     def add(self, used: Used, pod: PodSample, window_s: float) -> None:
         """Add a window. The pod's usage outside of the published names goes to the rest."""
@@ -86,7 +86,7 @@ class PodThreads:
             return
         cpu_s, run_delay_s = dict(self.totals.cpu_s), dict(self.totals.run_delay_s)
         cpus, run_delay = pod.cpu_used, pod.run_delay
-        for name in self._told:
+        for name in self._published:
             use = used.get(name)
             if use is not None:
                 cpu_s[name] += use[0] * window_s
@@ -108,11 +108,11 @@ class PodThreads:
             scores[name] = scores.get(name, 0.0) + cpus * gain
         if len(scores) > MOST_CANDIDATES:
             busiest = nlargest(MOST_CANDIDATES, scores, key=scores.__getitem__)
-            self._scores = {name: scores[name] for name in (*busiest, *self._told)}
+            self._scores = {name: scores[name] for name in (*busiest, *self._published)}
 
     def _choose(self, used: Used) -> None:
         """Publish new names where there is room or a published name is clearly less busy."""
-        scores, published = self._scores, [*self._told]
+        scores, published = self._scores, [*self._published]
         least_score = LEAST_SHARE * math.exp(self._exponent)
         rising = [
             name
@@ -130,12 +130,12 @@ class PodThreads:
         if rising:
             self._tell_of(tuple(published))
 
-    def _tell_of(self, told: tuple[str, ...]) -> None:
+    def _tell_of(self, names: tuple[str, ...]) -> None:
         """Start the totals of newly published names, and drop those of the others."""
-        if told != self._told:
-            self._told = told
-            names = (*told, *self.totals.cpu_s.keys() & {REST})
+        if names != self._published:
+            self._published = names
+            kept = (*names, *self.totals.cpu_s.keys() & {REST})
             self.totals = ThreadTotals(
-                {name: self.totals.cpu_s.get(name, 0.0) for name in names},
-                {name: self.totals.run_delay_s.get(name, 0.0) for name in names},
+                {name: self.totals.cpu_s.get(name, 0.0) for name in kept},
+                {name: self.totals.run_delay_s.get(name, 0.0) for name in kept},
             )

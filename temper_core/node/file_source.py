@@ -51,7 +51,7 @@ class FilePods:
         if version == self._read_version and self._listed is not None:
             return False
         try:
-            listed = read_pod_file(self._path, node=self._node, told=_warn_of_claim)
+            listed = read_pod_file(self._path, node=self._node, report=_warn_of_claim)
         except DocumentError as error:
             self._refuse(version, error)
             return False

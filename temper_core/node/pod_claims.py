@@ -32,10 +32,10 @@ def claim_rank(values: Mapping[str, Any]) -> Rank:
 
 
 class PodClaims:
-    """Collects pods, one for each uid. *told* gets a line about each conflict."""
+    """Collects pods, one for each uid. *report* gets a line about each conflict."""
 
-    def __init__(self, told: Callable[[str], object] | None = None) -> None:
-        self._told = told
+    def __init__(self, report: Callable[[str], object] | None = None) -> None:
+        self._report = report
         self._ranked: dict[str, tuple[Rank, Pod]] = {}
 
     def add(self, pod: Pod, values: Mapping[str, Any]) -> None:
@@ -47,8 +47,8 @@ class PodClaims:
         before, other = self._ranked[pod.uid]
         winner, loser = (pod, other) if rank < before else (other, pod)
         self._ranked[pod.uid] = min(rank, before), winner
-        if self._told is not None and winner.key != loser.key:
-            self._told(conflict_text(winner, loser))
+        if self._report is not None and winner.key != loser.key:
+            self._report(conflict_text(winner, loser))
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the pods in the order in which their uids came."""

@@ -71,13 +71,13 @@ class PodWatch:
     def executed(self, news: ExecutionNews) -> float:
         """Pass executions to the source. Return the seconds until its next read."""
         with suppress(PluginError):  # counted and logged by the host
-            self._host.call(self._plugin, self._told, news, part="executions")
+            self._host.call(self._plugin, self._pass_on, news, part="executions")
         return self._again_in_s
 
     def look(self) -> bool:
         """Read the source. Return whether the pods have changed."""
         try:
-            answer = self._host.call(self._plugin, self._asked, each=Pod, allows=(MachineError,))
+            answer = self._host.call(self._plugin, self._asked, items=Pod, allows=(MachineError,))
         except (MachineError, PluginError) as error:
             self._descriptor, self._again_in_s = -1, math.inf
             self._note_failure(error)
@@ -110,7 +110,7 @@ class PodWatch:
         self._staleness = None if staleness is None else plain_record(staleness, Staleness)
         return pods
 
-    def _told(self, news: ExecutionNews) -> None:
+    def _pass_on(self, news: ExecutionNews) -> None:
         executed = getattr(self._source, "executed", None)
         if executed is not None:
             executed(news)

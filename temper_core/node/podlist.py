@@ -19,16 +19,16 @@ def read_pods(
     *,
     source: str,
     node: str | None = None,
-    told: Callable[[str], object] | None = None,
+    report: Callable[[str], object] | None = None,
 ) -> tuple[Pod, ...]:
     """Return the pods of a PodList, a List, a single Pod, or several YAML documents.
 
     Finished and terminating pods are left out. So are those of other nodes if *node* is not None.
     A mirror pod and its static pod are one. Of several pods that claim one cgroup the strongest
-    claim counts, and *told* gets a line about it. Raises DocumentError with every misfit.
+    claim counts, and *report* gets a line about it. Raises DocumentError with every misfit.
     """
     problems: list[str] = []
-    claims = PodClaims(told)
+    claims = PodClaims(report)
     for table in _pod_tables(_documents(text, source), problems):
         problems_before = len(problems)
         if has_ended(table) or (node is not None and is_elsewhere(table, node)):

@@ -14,17 +14,16 @@ from temper_core.node.podlist import read_pod_object, read_pods
 from temper_core.records.pods import Pod
 
 LISTS = ("PodList", "List")
-Told = Callable[[str], object]
+Report = Callable[[str], object]
 
 
 def read_pod_file(
-    path: Path, *, node: str | None = None, told: Told | None = None
+    path: Path, *, node: str | None = None, report: Report | None = None
 ) -> tuple[Pod, ...]:
     """Return the pods of the file, as ``read_pods`` does for its text.
 
-    *told* gets a line about each pod that claims the cgroup of another. A valid PodList in JSON is
-    read pod by pod. Any other file is read whole by ``read_pods``.
-    Raises DocumentError.
+    *report* gets a line about each pod that claims the cgroup of another. A valid PodList in JSON
+    is read pod by pod. Any other file is read whole by ``read_pods``. Raises DocumentError.
     """
     conflicts: list[str] = []
     try:
@@ -32,14 +31,14 @@ def read_pod_file(
     except (OSError, ValueError, RecursionError, DocumentError):
         pods = None
     if pods is None:
-        return read_pods(documents.read_text(path), source=str(path), node=node, told=told)
+        return read_pods(documents.read_text(path), source=str(path), node=node, report=report)
     for conflict in conflicts:
-        if told is not None:
-            told(conflict)
+        if report is not None:
+            report(conflict)
     return pods
 
 
-def _streamed(path: Path, node: str | None, told: Told) -> tuple[Pod, ...] | None:
+def _streamed(path: Path, node: str | None, report: Report) -> tuple[Pod, ...] | None:
     """Return the pods of a PodList, or None for a document of another kind."""
     # Without O_NONBLOCK, opening a FIFO blocks until it has a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -48,14 +47,16 @@ def _streamed(path: Path, node: str | None, told: Told) -> tuple[Pod, ...] | Non
             return None
         # With closefd, open() leaves the descriptor of a directory open.
         with open(descriptor, "rb", closefd=False) as file:
-            return _pods_of(file, str(path), node, told)
+            return _pods_of(file, str(path), node, report)
     finally:
         os.close(descriptor)
 
 
-def _pods_of(file: BinaryIO, source: str, node: str | None, told: Told) -> tuple[Pod, ...] | None:
+def _pods_of(
+    file: BinaryIO, source: str, node: str | None, report: Report
+) -> tuple[Pod, ...] | None:
     listed = JsonItems(file.read, documents.LARGEST_DOCUMENT_BYTES)
-    claims = PodClaims(told)
+    claims = PodClaims(report)
     for item in listed:
         if not isinstance(item, dict) or item.get("kind", "Pod") != "Pod":
             return None

@@ -55,15 +55,15 @@ class _Known:
 
     file: KeptFile
     raw: bytes = b""
-    told: Pressure | None = None
+    pressure: Pressure | None = None
     is_calm: bool = False
 
     def read(self) -> Pressure:
         raw = self.file.read()
-        if self.told is None or raw != self.raw:
-            self.told = pressure = parse_pressure(raw)
+        if self.pressure is None or raw != self.raw:
+            self.pressure = pressure = parse_pressure(raw)
             self.raw, self.is_calm = raw, _is_calm(pressure.some) and _is_calm(pressure.full)
-        return self.told
+        return self.pressure
 
 
 def _is_calm(line: PressureLine | None) -> bool:
@@ -86,8 +86,8 @@ class PressureFiles:
         pressures: dict[str, Pressure] = {}
         defects = []
         for resource, source in self._files.items():
-            if source.is_calm and source.told is not None and resource in unmoved:
-                pressures[resource] = source.told
+            if source.is_calm and source.pressure is not None and resource in unmoved:
+                pressures[resource] = source.pressure
                 continue
             try:
                 pressures[resource] = source.read()

@@ -97,14 +97,14 @@ class Throttling:
         self._own = _Counted(path, CgroupRoots(unified="", cpu=roots.cpu), budget)
         self._below: dict[str, _Counted] = {}
 
-    def read(self, told: ThrottleCounters | None, limits: CgroupLimits, cpus: int) -> Throttled:
-        """Return the throttling since the last call. *told* are the cgroup's current counters.
+    def read(self, counters: ThrottleCounters | None, limits: CgroupLimits, cpus: int) -> Throttled:
+        """Return the throttling since the last call. *counters* are the cgroup's current counters.
 
         Without them, the file of the v1 controller is read.
         """
-        if told is None and limits.quota is not None:
-            told = self._own.read()
-        throttled = _one(self._own.take(told), limits.quota, cpus)
+        if counters is None and limits.quota is not None:
+            counters = self._own.read()
+        throttled = _one(self._own.take(counters), limits.quota, cpus)
         if limits.quotas_below or self._below:
             below = self._read_below(dict(limits.quotas_below), cpus)
             throttled = max(throttled, below, key=lambda option: option.throttled_us)

@@ -179,13 +179,13 @@ def reader_of(record: object) -> tuple[Callable[..., Any], Reader] | None:
         case Detector(detect=detect):
             return detect, read_detection
         case Invariant(check=check):
-            return check, each(Finding)
+            return check, list_of(Finding)
         case Exporter(collect=collect):
             return collect, read_metrics
     return None
 
 
-def each(kind: type[Any]) -> Reader:
+def list_of(kind: type[Any]) -> Reader:
     """Return a reader of lists that hold only *kind*."""
     return partial(listed, of=kind)
 

@@ -15,10 +15,10 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 def first_party_host() -> PluginHost:
     """Return a host with every installed first-party plugin; raise PluginError where one fails."""
     names = {
-        _plain(found[0]) for line in metadata.requires(AGENT) or () if (found := _NAME.match(line))
+        _plain(match[0]) for line in metadata.requires(AGENT) or () if (match := _NAME.match(line))
     }
     ours = {name for name in names if name.startswith(PLUGIN)}
-    allow = [each.name for each in installed_plugins() if _plain(each.distribution) in ours]
+    allow = [plugin.name for plugin in installed_plugins() if _plain(plugin.distribution) in ours]
     return load_host(Settings(plugin_host=PluginHostSettings(allow=tuple(allow), strict=True)))
 
 

@@ -150,21 +150,21 @@ class PluginHost:
         plugin: str,
         function: Callable[..., Returned],
         *arguments: Any,  # noqa: ANN401 - whatever the function takes
-        each: type[Any] | None = None,
+        items: type[Any] | None = None,
         allows: tuple[type[TemperError], ...] = (),
         part: str = "",
     ) -> Returned:
         """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
         Returns its result. A generator becomes a list, because it may raise half way. With
-        *each*, every item must be of that type. The results of detectors, invariants and exporters
+        *items*, every item must be of that type. The results of detectors, invariants and exporters
         are always checked. Raises PluginError for every failure except the errors that the
         contract *allows*, which report a fact about the node and no fault of the plugin.
         """
         guest = self._guests.get(plugin)
         if guest is None:
             raise PluginError(plugin, "is not loaded")
-        read = self._reader_of(function) if each is None else answers.each(each)
+        read = self._reader_of(function) if items is None else answers.list_of(items)
         try:
             result: Returned = guest.call(
                 _read, (read, function, arguments, plugin), self._deadline_s, allows, part
@@ -260,8 +260,8 @@ class PluginHost:
                 arguments = (claimants[0].load, name)
                 self._retries.add(guest, admitted, arguments, guest.take_in)
 
-    def _settle(self, hook: str, found: Mapping[str, Iterable[answers.NamedRecord]]) -> set[str]:
-        contested = answers.find_contested(found)
+    def _settle(self, hook: str, records: Mapping[str, Iterable[answers.NamedRecord]]) -> set[str]:
+        contested = answers.find_contested(records)
         before = self._contested.get(hook, ())
         self._contested[hook] = tuple(contested)
         for claim in (claim for claim in contested if claim not in before):

@@ -160,7 +160,7 @@ def _frames(entry: TracebackType | None) -> Iterator[str]:
     while entry is not None:
         last.append(entry)
         entry = entry.tb_next
-    for each in last:
-        code = each.tb_frame.f_code
-        place = f"{plain_text(code.co_filename)}:{each.tb_lineno}"
+    for frame in last:
+        code = frame.tb_frame.f_code
+        place = f"{plain_text(code.co_filename)}:{frame.tb_lineno}"
         yield _one_line(f"  {place} in {plain_text(code.co_name)}")

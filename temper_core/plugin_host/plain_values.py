@@ -164,14 +164,14 @@ class _Copy:
         return self._other(value, kind)
 
     def _list(self, items: Iterator[Any]) -> list[Any]:
-        found = list(islice(items, MOST_ITEMS + 1))
-        if not found:
-            return found
-        self._enter(len(found))
-        if all(id(type(item)) in _UNCHANGED for item in found):
-            copy = found
+        copied = list(islice(items, MOST_ITEMS + 1))
+        if not copied:
+            return copied
+        self._enter(len(copied))
+        if all(id(type(item)) in _UNCHANGED for item in copied):
+            copy = copied
         else:
-            copy = [self.of(item) for item in found]
+            copy = [self.of(item) for item in copied]
         self._depth -= 1
         return copy
 
@@ -217,8 +217,8 @@ class _Shape:
 
 
 def _shape(kind: type[Any]) -> _Shape:
-    fields = [each for each in attrs.fields(kind) if each.init]
-    return _Shape(kind, [(each.name, each.alias, each.name in _OPAQUE) for each in fields])
+    fields = [field for field in attrs.fields(kind) if field.init]
+    return _Shape(kind, [(field.name, field.alias, field.name in _OPAQUE) for field in fields])
 
 
 def kind_of(value: object) -> str:

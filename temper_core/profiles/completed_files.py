@@ -26,7 +26,7 @@ def completed_files(
     given = [read_profile(path) for path in dict.fromkeys(paths)]
     entries: list[Entry] = [
         *given,
-        *(each for each in around if not _is_given(each.source, paths)),
+        *(entry for entry in around if not _is_given(entry.source, paths)),
         *shipped_profiles(load_host(effective)),
     ]
     engine = installed_engine(effective.scheduler.engine)

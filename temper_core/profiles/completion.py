@@ -101,10 +101,10 @@ class Completion:
         return self._last.catalogue
 
     def _completed(
-        self, found: tuple[Entry, ...], capabilities: Capabilities, date: dt.date
+        self, entries: tuple[Entry, ...], capabilities: Capabilities, date: dt.date
     ) -> ProfileCatalogue:
-        failures = [entry for entry in found if isinstance(entry, ProfileFailure)]
-        loaded = tuple(entry for entry in found if isinstance(entry, LoadedProfile))
+        failures = [entry for entry in entries if isinstance(entry, ProfileFailure)]
+        loaded = tuple(entry for entry in entries if isinstance(entry, LoadedProfile))
         family = _Family(loaded, failures)
         by_owner = self._outcomes(family, capabilities, failures)
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}

@@ -90,16 +90,16 @@ def _problems(table: Table) -> list[str]:
     return _one_for_the_engine(sorted(dict.fromkeys(problems)))
 
 
-def _one_for_the_engine(found: list[str]) -> list[str]:
-    """Return *found* with one problem for all patterns that are refused because RE2 is missing."""
-    patterns = [problem for problem in found if problem.endswith(NO_ENGINE)]
-    return [problem for problem in found if problem not in patterns[1:]]
+def _one_for_the_engine(problems: list[str]) -> list[str]:
+    """Return *problems* with one for all patterns that are refused because RE2 is missing."""
+    patterns = [problem for problem in problems if problem.endswith(NO_ENGINE)]
+    return [problem for problem in problems if problem not in patterns[1:]]
 
 
-def _by_item(found: list[str], items: list[tuple[str, int, str]]) -> list[str]:
-    """Return *found* with the problem of each item, because the model reports only the first."""
+def _by_item(problems: list[str], items: list[tuple[str, int, str]]) -> list[str]:
+    """Return *problems* with the problem of each item, because the model reports only the first."""
     paths = {path for path, _, _ in items}
-    rest = [problem for problem in found if problem.partition(": ")[0] not in paths]
+    rest = [problem for problem in problems if problem.partition(": ")[0] not in paths]
     return rest + [f"{path}[{number}]: {why}" for path, number, why in items]
 
 

@@ -33,7 +33,7 @@ def _why(evidence: Evidence) -> str:
     effect = evidence.effect
     if effect is None or effect not in _CONCLUSIONS:
         return "its document says enabled = false"
-    figure = next((each for each in evidence.figures if each.effect is effect), None)
+    figure = next((figure for figure in evidence.figures if figure.effect is effect), None)
     return _CONCLUSIONS[effect] + (f", {figure}" if figure else "")
 
 

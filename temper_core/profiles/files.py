@@ -32,7 +32,7 @@ class _Seen:
     """The last result of a file, and its last good one. Without ``sign`` it is read again."""
 
     sign: Sign | None
-    found: Entry
+    entry: Entry
     good: LoadedProfile | None
 
 
@@ -55,12 +55,12 @@ class ProfileFiles:
         except FileNotFoundError:
             paths = []
         except OSError as error:
-            return (self._failure(error.strerror or str(error)), *self._told())
+            return (self._failure(error.strerror or str(error)), *self._entries())
         self._seen = {path: self._follow(path) for path in paths[:MOST_FILES]}
         if len(paths) > MOST_FILES:
             reason = f"holds {len(paths)} profiles; those after the first {MOST_FILES} are left out"
-            return (self._failure(reason), *self._told())
-        return self._told()
+            return (self._failure(reason), *self._entries())
+        return self._entries()
 
     def _failure(self, reason: str) -> ProfileFailure:
         return ProfileFailure(str(self._directory), "", reason)
@@ -74,7 +74,7 @@ class ProfileFiles:
         good = entry if isinstance(entry, LoadedProfile) else before.good if before else None
         return _Seen(sign, entry, good)
 
-    def _told(self) -> tuple[Entry, ...]:
+    def _entries(self) -> tuple[Entry, ...]:
         """Return the entries in the order of the files. Each id and shape belongs to one."""
         owners: dict[Claim, Path] = {}
         entries = [*self._sound(owners), *self._spoiled(owners)]
@@ -82,20 +82,20 @@ class ProfileFiles:
 
     def _sound(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
         for path, state in self._seen.items():
-            if isinstance(state.found, LoadedProfile):
-                owner = owners.setdefault(_claim(state.found), path)
-                yield state.found if owner == path else _doubled(state.found, owner)
+            if isinstance(state.entry, LoadedProfile):
+                owner = owners.setdefault(_claim(state.entry), path)
+                yield state.entry if owner == path else _doubled(state.entry, owner)
 
     def _spoiled(self, owners: dict[Claim, Path]) -> Iterator[Entry]:
         """Yield failures, and last good versions whose claim no sound file has taken since."""
         for path, state in self._seen.items():
-            if isinstance(state.found, LoadedProfile):
+            if isinstance(state.entry, LoadedProfile):
                 continue
             if state.good is None or owners.setdefault(_claim(state.good), path) != path:
-                yield state.found
+                yield state.entry
                 continue
             yield state.good
-            yield _outlived(state.found, state.good)
+            yield _outlived(state.entry, state.good)
 
 
 def profile_files(directory: Path) -> list[Path]:

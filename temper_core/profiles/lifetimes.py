@@ -109,12 +109,12 @@ def _decided(
     asked = {match.older_than_s for group in groups for match in group.match}
     bounds = sorted(age_s for age_s in asked if age_s is not None and from_s < age_s < end_s)
     lasts_s = end_s - from_s
-    found: list[Stay] = []
+    stays: list[Stay] = []
     for begins_s, ends_s in pairwise([from_s, *bounds, end_s]):
         group = first_taker(groups, evolve(thread, age_s=begins_s))
         share = (ends_s - begins_s) / lasts_s if lasts_s else 1.0
-        if found and found[-1].group is group:
-            found[-1] = evolve(found[-1], share=found[-1].share + share)
+        if stays and stays[-1].group is group:
+            stays[-1] = evolve(stays[-1], share=stays[-1].share + share)
         else:
-            found.append(Stay(group, share))
-    return tuple(found)
+            stays.append(Stay(group, share))
+    return tuple(stays)

@@ -11,7 +11,7 @@ from attrs import asdict, field, fields, frozen
 from attrs.validators import optional
 
 from temper_core.records.profile_evidence import Evidence
-from temper_core.records.profile_keys import told
+from temper_core.records.profile_keys import key_help
 from temper_core.records.profiles import (
     ID_PATTERN,
     IDENTIFIER,
@@ -59,7 +59,7 @@ class GroupTable:
     )
     override: Override | None = field(
         default=None,
-        metadata=told(
+        metadata=key_help(
             "With extends: merge (the default) overrides the given keys, replace overrides all "
             "keys, remove deletes the inherited group."
         ),
@@ -74,7 +74,7 @@ class ProfileTable:
     extends: str | None = field(
         default=None,
         validator=optional(IDENTIFIER),
-        metadata=told(
+        metadata=key_help(
             "Id of the profile that supplies every key that is not given here.",
             pattern=f"^{ID_PATTERN}$",
         ),

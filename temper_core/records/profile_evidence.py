@@ -17,7 +17,7 @@ from attrs.validators import (
     optional,
 )
 
-from temper_core.records.profile_keys import told
+from temper_core.records.profile_keys import key_help
 
 LONGEST_TEXT = 500
 LONGEST_MEASURE = 60
@@ -56,40 +56,40 @@ class Figure:
 
     measure: str = field(
         validator=and_(instance_of(str), min_len(1), max_len(LONGEST_MEASURE)),
-        metadata=told(
+        metadata=key_help(
             "What was measured, such as p99 latency.", minLength=1, maxLength=LONGEST_MEASURE
         ),
     )
     tiers_only: float = field(
         validator=_IS_FIGURE,
-        metadata=told("Value with the pod's tier and without the profile.", **_FIGURE_SCHEMA),
+        metadata=key_help("Value with the pod's tier and without the profile.", **_FIGURE_SCHEMA),
     )
     profile: float = field(
-        validator=_IS_FIGURE, metadata=told("Value with the profile.", **_FIGURE_SCHEMA)
+        validator=_IS_FIGURE, metadata=key_help("Value with the profile.", **_FIGURE_SCHEMA)
     )
     spread: float = field(
         validator=_IS_FIGURE,
-        metadata=told("Largest difference between runs of one arm.", **_FIGURE_SCHEMA),
+        metadata=key_help("Largest difference between runs of one arm.", **_FIGURE_SCHEMA),
     )
     stock: float | None = field(
         default=None,
         validator=optional(_IS_FIGURE),
-        metadata=told("Value with the kernel's stock scheduler.", **_FIGURE_SCHEMA),
+        metadata=key_help("Value with the kernel's stock scheduler.", **_FIGURE_SCHEMA),
     )
     unit: str = field(
         default="",
         validator=and_(instance_of(str), max_len(LONGEST_UNIT)),
-        metadata=told("Unit of the values, such as ms.", maxLength=LONGEST_UNIT),
+        metadata=key_help("Unit of the values, such as ms.", maxLength=LONGEST_UNIT),
     )
     load: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Load of the node during the measurement.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Load of the node during the measurement.", maxLength=LONGEST_TEXT),
     )
     better: Direction = field(
         default=Direction.LOWER,
         validator=instance_of(Direction),
-        metadata=told("Which values are better: lower or higher."),
+        metadata=key_help("Which values are better: lower or higher."),
     )
 
     @property
@@ -124,49 +124,49 @@ class Evidence:
     machine: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Machine of the measurement.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Machine of the measurement.", maxLength=LONGEST_TEXT),
     )
     kernel: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Kernel version.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Kernel version.", maxLength=LONGEST_TEXT),
     )
     engine: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Version of scx_layered.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Version of scx_layered.", maxLength=LONGEST_TEXT),
     )
     application: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Version of the program.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Version of the program.", maxLength=LONGEST_TEXT),
     )
     before: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Measurement without the profile.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Measurement without the profile.", maxLength=LONGEST_TEXT),
     )
     after: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Measurement with the profile.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Measurement with the profile.", maxLength=LONGEST_TEXT),
     )
     date: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Date of the measurement: YYYY-MM-DD.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Date of the measurement: YYYY-MM-DD.", maxLength=LONGEST_TEXT),
     )
     expires: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told(
+        metadata=key_help(
             "Date from which to measure again: YYYY-MM-DD. Advice only.", maxLength=LONGEST_TEXT
         ),
     )
     effect: Effect | None = field(
         default=None,
         validator=optional(instance_of(Effect)),
-        metadata=told(
+        metadata=key_help(
             "Effect compared with the pod's tier alone. All but 'not measured' need kernel, "
             "engine, figures, and command or source."
         ),
@@ -174,17 +174,17 @@ class Evidence:
     command: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Command that repeats the measurement.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Command that repeats the measurement.", maxLength=LONGEST_TEXT),
     )
     source: str = field(
         default="",
         validator=_IS_TEXT,
-        metadata=told("Where the raw records are.", maxLength=LONGEST_TEXT),
+        metadata=key_help("Where the raw records are.", maxLength=LONGEST_TEXT),
     )
     figures: tuple[Figure, ...] = field(
         default=(),
         validator=and_(max_len(MOST_FIGURES), deep_iterable(instance_of(Figure))),
-        metadata=told(f"Measured values, at most {MOST_FIGURES}."),
+        metadata=key_help(f"Measured values, at most {MOST_FIGURES}."),
     )
 
     def __attrs_post_init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from attrs import Attribute
 
 
-def told(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 - attrs' own way
+def key_help(help: str, **schema: Any) -> Mapping[str, Any]:  # noqa: A002, ANN401 - attrs' own way
     """Return a key's metadata: the help that editors show, and its JSON Schema."""
     return {"help": help, "schema": schema}
 

@@ -20,7 +20,7 @@ from attrs.validators import (
 
 from temper_core.patterns import require_pattern
 from temper_core.records.profile_evidence import Evidence
-from temper_core.records.profile_keys import passes, told
+from temper_core.records.profile_keys import key_help, passes
 from temper_core.records.traits import Traits
 from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
@@ -83,13 +83,13 @@ class Behaviour:
     """Bounds on a thread's behaviour, for threads with equal names. Each is [min, max]."""
 
     cpu_share: Shares | None = field(
-        default=None, metadata=told("Share of one CPU that the thread keeps busy, 0 to 1.")
+        default=None, metadata=key_help("Share of one CPU that the thread keeps busy, 0 to 1.")
     )
     run_us: Shares | None = field(
-        default=None, metadata=told("Microseconds on a CPU per run, on average.")
+        default=None, metadata=key_help("Microseconds on a CPU per run, on average.")
     )
     wakeups_per_s: Shares | None = field(
-        default=None, metadata=told("How often per second the thread begins to run.")
+        default=None, metadata=key_help("How often per second the thread begins to run.")
     )
 
 
@@ -104,37 +104,37 @@ class ThreadMatch:
     comm_prefix: str | None = field(
         default=None,
         validator=_IS_NAME,
-        metadata=told("Prefix of the thread's name, at most 15 bytes.", **_NAME_SCHEMA),
+        metadata=key_help("Prefix of the thread's name, at most 15 bytes.", **_NAME_SCHEMA),
     )
     comm_pattern: str | None = field(
         default=None,
         validator=_IS_PATTERN,
-        metadata=told(
+        metadata=key_help(
             "RE2 expression that is found anywhere in the thread's name.", maxLength=1000
         ),
     )
     process: str | None = field(
         default=None,
         validator=_IS_NAME,
-        metadata=told("Prefix of the process name (its leader's).", **_NAME_SCHEMA),
+        metadata=key_help("Prefix of the process name (its leader's).", **_NAME_SCHEMA),
     )
     title_pattern: str | None = field(
         default=None,
         validator=_IS_PATTERN,
-        metadata=told(
+        metadata=key_help(
             "RE2 expression that is found in the process's command line.", maxLength=1000
         ),
     )
     leader: bool | None = field(
-        default=None, metadata=told("Whether the thread leads its process.")
+        default=None, metadata=key_help("Whether the thread leads its process.")
     )
     behaviour: Behaviour | None = field(
-        default=None, metadata=told("Measured behaviour of the thread, as [min, max].")
+        default=None, metadata=key_help("Measured behaviour of the thread, as [min, max].")
     )
     exe: str | None = field(
         default=None,
         validator=optional(passes(_require_file_name)),
-        metadata=told(
+        metadata=key_help(
             "Prefix of the file name of the process's executable, without its path.",
             minLength=1,
             maxLength=LONGEST_FILE_NAME,
@@ -144,16 +144,16 @@ class ThreadMatch:
     parent: str | None = field(
         default=None,
         validator=_IS_NAME,
-        metadata=told("Prefix of the name of the process's parent process.", **_NAME_SCHEMA),
+        metadata=key_help("Prefix of the name of the process's parent process.", **_NAME_SCHEMA),
     )
     is_child: bool | None = field(
         default=None,
-        metadata=told("Whether the process was forked and has executed no program since."),
+        metadata=key_help("Whether the process was forked and has executed no program since."),
     )
     older_than_s: float | None = field(
         default=None,
         validator=optional(and_(gt(0), le(LARGEST_AGE_S))),
-        metadata=told(
+        metadata=key_help(
             "Seconds since the thread started, at least.",
             exclusiveMinimum=0,
             maximum=LARGEST_AGE_S,
@@ -197,22 +197,24 @@ class ThreadGroup:
 
     name: str = field(
         validator=IDENTIFIER,
-        metadata=told("Names the group in plans, notes and metrics.", pattern=f"^{ID_PATTERN}$"),
+        metadata=key_help(
+            "Names the group in plans, notes and metrics.", pattern=f"^{ID_PATTERN}$"
+        ),
     )
     match: tuple[ThreadMatch, ...] = field(
         default=(),
-        metadata=told(
+        metadata=key_help(
             "Any of these tables must match, with all its keys. Without match: the rest.",
             minProperties=1,
         ),
     )
     treatment: Treatment = field(
-        default=Treatment.NORMAL, metadata=told("Treatment of the threads.")
+        default=Treatment.NORMAL, metadata=key_help("Treatment of the threads.")
     )
     cpu_fraction: float | None = field(
         default=None,
         validator=optional(and_(gt(0), le(1))),
-        metadata=told(
+        metadata=key_help(
             "exclusive only: whole cores = the pod's CPU request x this, rounded up.",
             exclusiveMinimum=0,
             maximum=1,
@@ -221,12 +223,12 @@ class ThreadGroup:
     slice_us: int | None = field(
         default=None,
         validator=optional(and_(ge(100), le(1_000_000))),
-        metadata=told("Time slice of the group's layer.", minimum=100, maximum=1_000_000),
+        metadata=key_help("Time slice of the group's layer.", minimum=100, maximum=1_000_000),
     )
     weight: int | None = field(
         default=None,
         validator=optional(and_(ge(1), le(10_000))),
-        metadata=told("Weight of the group's layer.", minimum=1, maximum=10_000),
+        metadata=key_help("Weight of the group's layer.", minimum=1, maximum=10_000),
     )
 
     def __attrs_post_init__(self) -> None:
@@ -257,18 +259,18 @@ class Fingerprint:
 
     images: tuple[str, ...] = field(
         default=(),
-        metadata=told(
+        metadata=key_help(
             "Globs on the image: name:tag, registry/name:tag, or with @sha256:… a digest."
         ),
     )
     processes: tuple[str, ...] = field(
         default=(),
-        metadata=told("Names of main processes, for images that do not show the program."),
+        metadata=key_help("Names of main processes, for images that do not show the program."),
     )
     annotations: tuple[str, ...] = field(
         default=(),
         validator=deep_iterable(IDENTIFIER),
-        metadata=told(
+        metadata=key_help(
             "Further ids for the annotation temper.codes/workload-profile.",
             pattern=f"^{ID_PATTERN}$",
         ),
@@ -276,7 +278,7 @@ class Fingerprint:
     versions: tuple[str, ...] = field(
         default=(),
         validator=deep_iterable(passes(require_condition)),
-        metadata=told(
+        metadata=key_help(
             'Conditions on the version in the image\'s tag, such as [">=8.0.27", "<9"].',
             pattern=CONDITION_PATTERN,
         ),
@@ -287,16 +289,16 @@ class Fingerprint:
 class ShapeRange:
     """The machines that a tuning fits: an int is exact, [min, max] inclusive, absent is any."""
 
-    cores: Bounds | None = field(default=None, metadata=told("Physical cores.", minimum=1))
+    cores: Bounds | None = field(default=None, metadata=key_help("Physical cores.", minimum=1))
     threads_per_core: Bounds | None = field(
-        default=None, metadata=told("CPUs of a core: 2 with SMT.", minimum=1)
+        default=None, metadata=key_help("CPUs of a core: 2 with SMT.", minimum=1)
     )
-    sockets: Bounds | None = field(default=None, metadata=told("Sockets.", minimum=1))
-    numa_nodes: Bounds | None = field(default=None, metadata=told("NUMA nodes.", minimum=1))
+    sockets: Bounds | None = field(default=None, metadata=key_help("Sockets.", minimum=1))
+    numa_nodes: Bounds | None = field(default=None, metadata=key_help("NUMA nodes.", minimum=1))
     architecture: str | None = field(
-        default=None, metadata=told("Architecture as of uname -m: x86_64, aarch64.")
+        default=None, metadata=key_help("Architecture as of uname -m: x86_64, aarch64.")
     )
-    llcs: Bounds | None = field(default=None, metadata=told("Last-level caches.", minimum=1))
+    llcs: Bounds | None = field(default=None, metadata=key_help("Last-level caches.", minimum=1))
 
 
 @frozen
@@ -305,34 +307,34 @@ class WorkloadProfile:
 
     id: str = field(
         validator=IDENTIFIER,
-        metadata=told("Id by which annotations name the profile.", pattern=f"^{ID_PATTERN}$"),
+        metadata=key_help("Id by which annotations name the profile.", pattern=f"^{ID_PATTERN}$"),
     )
     thread_groups: tuple[ThreadGroup, ...] = field(
-        validator=min_len(1), metadata=told("The first group that matches a thread takes it.")
+        validator=min_len(1), metadata=key_help("The first group that matches a thread takes it.")
     )
     schema_version: int = field(
         default=SCHEMA_VERSION,
         validator=in_([SCHEMA_VERSION]),
-        metadata=told("Always 1, also if absent.", enum=[SCHEMA_VERSION]),
+        metadata=key_help("Always 1, also if absent.", enum=[SCHEMA_VERSION]),
     )
-    description: str = field(default="", metadata=told("One line for people."))
+    description: str = field(default="", metadata=key_help("One line for people."))
     fingerprint: Fingerprint = field(
-        default=Fingerprint(), metadata=told("Any of these recognises the workload.")
+        default=Fingerprint(), metadata=key_help("Any of these recognises the workload.")
     )
     machine_shape: ShapeRange = field(
         default=ShapeRange(),
-        metadata=told("The machines it is for: a number, [min, max], or absent for any."),
+        metadata=key_help("The machines it is for: a number, [min, max], or absent for any."),
     )
     traits: Traits = field(
-        default=Traits(), metadata=told("Properties of the workload as a whole.")
+        default=Traits(), metadata=key_help("Properties of the workload as a whole.")
     )
     evidence: Evidence = field(
-        default=Evidence(), metadata=told("Measurements that support the profile.")
+        default=Evidence(), metadata=key_help("Measurements that support the profile.")
     )
     enabled: bool = field(
         default=True,
         validator=instance_of(bool),
-        metadata=told(
+        metadata=key_help(
             "Whether detectors, images and processes choose it; an annotation does in any case."
         ),
     )

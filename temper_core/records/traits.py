@@ -10,7 +10,7 @@ from enum import StrEnum
 from attrs import field, frozen
 from attrs.validators import instance_of, optional
 
-from temper_core.records.profile_keys import told
+from temper_core.records.profile_keys import key_help
 
 
 class Criticality(StrEnum):
@@ -53,30 +53,30 @@ class Traits:
     criticality: Criticality | None = field(
         default=None,
         validator=optional(instance_of(Criticality)),
-        metadata=told("performance is kept off power-saving nodes, standard runs on any node."),
+        metadata=key_help("performance is kept off power-saving nodes, standard runs on any node."),
     )
     cpu_bound: CpuBound | None = field(
         default=None,
         validator=optional(instance_of(CpuBound)),
-        metadata=told("What limits the work on CPUs; mixed if nothing dominates."),
+        metadata=key_help("What limits the work on CPUs; mixed if nothing dominates."),
     )
     cpu_intensity: Level | None = field(
         default=None,
         validator=optional(instance_of(Level)),
-        metadata=told("How hard the workload drives the CPUs that it requests."),
+        metadata=key_help("How hard the workload drives the CPUs that it requests."),
     )
     cap_sensitivity: Level | None = field(
         default=None,
         validator=optional(instance_of(Level)),
-        metadata=told("How much a power cap of the CPUs slows the workload."),
+        metadata=key_help("How much a power cap of the CPUs slows the workload."),
     )
     gpu_bound: GpuBound | None = field(
         default=None,
         validator=optional(instance_of(GpuBound)),
-        metadata=told("What limits the work on GPUs; none without a GPU."),
+        metadata=key_help("What limits the work on GPUs; none without a GPU."),
     )
     reschedulable: bool | None = field(
         default=None,
         validator=optional(instance_of(bool)),
-        metadata=told("Whether the pods may be restarted on another node."),
+        metadata=key_help("Whether the pods may be restarted on another node."),
     )

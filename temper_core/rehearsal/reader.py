@@ -80,8 +80,8 @@ class Recording:
         first = next(self._lines, None)
         if first is None or first.kind != "recording":
             raise misfit(f"{path}:1", "is no recording of a node: there is no line 'recording'")
-        settings_of_today(first.told.get("settings"))
-        self.head = _fit(first, first.told, RecordingHeader)
+        settings_of_today(first.values.get("settings"))
+        self.head = _fit(first, first.values, RecordingHeader)
         _refuse_odd_machine(first, self.head.machine)
 
     def moments(self) -> Iterator[RecordedMoment]:
@@ -107,7 +107,7 @@ class Recording:
         raise misfit(str(self._path), f"is cut: after {looks} looks there is no line 'end'")
 
     def _end(self, line: Line, looks: int) -> None:
-        if line.told.get("looks") != looks:
+        if line.values.get("looks") != looks:
             raise line.misfit(f"looks: must be {looks}, as many as there are")
         if next(self._lines, None) is not None:
             raise line.misfit("is the end, but another line follows")
@@ -202,14 +202,14 @@ def _plan_in(line: Line, machine: MachineShape) -> LayerPlan | None:
 
 
 def _only(line: Line, key: str) -> Any:  # noqa: ANN401 - JSON
-    if line.told.keys() != {key}:
+    if line.values.keys() != {key}:
         raise line.misfit(f"a line {line.kind!r} has the key {key!r}, and no other")
-    return line.told[key]
+    return line.values[key]
 
 
-def _fit(line: Line, told: object, model: type[Model], path: str = "") -> Model:
+def _fit(line: Line, values: object, model: type[Model], path: str = "") -> Model:
     try:
-        return documents.fit(told, model, source=line.source)
+        return documents.fit(values, model, source=line.source)
     except DocumentError as error:
         raise line.misfit(*(_below(path, problem) for problem in error.problems)) from error
 
@@ -231,21 +231,21 @@ def _refuse_odd_machine(line: Line, machine: MachineShape) -> None:
         raise line.misfit("machine.cpus: an id is given twice")
 
 
-def _thread(told: object) -> object:
+def _thread(row: object) -> object:
     """Convert the thread of a look. The strict reader reports a misfit, which stays unchanged.
 
     A recording has many thousands of threads, and the strict reader takes ten times as long.
     """
-    if type(told) is not dict:
-        return told
-    values = dict(told)
-    for name, value in told.items():
+    if type(row) is not dict:
+        return row
+    values = dict(row)
+    for name, value in row.items():
         read = _READERS.get(name)
         made = None if read is None else read(value)
         if made is None:
-            return told
+            return row
         values[name] = made
-    return ThreadSample(**values) if values.keys() >= _REQUIRED else told
+    return ThreadSample(**values) if values.keys() >= _REQUIRED else row
 
 
 def _exactly(kind: type[Any]) -> Callable[[Any], Any]:
@@ -275,5 +275,5 @@ _BY_KIND: Mapping[object, Callable[[Any], Any]] = {
     tuple[int, ...]: lambda value: _wholes(value) if type(value) is list else None,
 }
 _FIELDS = attrs.fields(attrs.resolve_types(ThreadSample))
-_READERS = {each.name: _BY_KIND[each.type] for each in _FIELDS if each.type in _BY_KIND}
-_REQUIRED = {each.name for each in _FIELDS if each.default is attrs.NOTHING}
+_READERS = {field.name: _BY_KIND[field.type] for field in _FIELDS if field.type in _BY_KIND}
+_REQUIRED = {field.name for field in _FIELDS if field.default is attrs.NOTHING}

@@ -25,7 +25,7 @@ class Line:
 
     source: str
     kind: str
-    told: dict[str, Any]
+    values: dict[str, Any]
 
     def misfit(self, *problems: str) -> DocumentError:
         """Return an error that names this line and the first of *problems*."""

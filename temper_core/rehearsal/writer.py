@@ -100,5 +100,5 @@ class RecordingWriter:
         return True
 
 
-def _line(kind: str, told: Json) -> bytes:
-    return json.dumps({"kind": kind, **told}, separators=(",", ":")).encode() + b"\n"
+def _line(kind: str, values: Json) -> bytes:
+    return json.dumps({"kind": kind, **values}, separators=(",", ":")).encode() + b"\n"

@@ -29,7 +29,7 @@ class Orphan:
     start: str
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Its name and process id for messages."""
         return f"{self.name} (process {self.pid})"
 

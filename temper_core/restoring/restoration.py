@@ -115,7 +115,7 @@ def restore_without_agent(
     """
     switch = "" if with_switch else str(Path(settings.safe_mode.file))
     if is_dry:
-        orphans = tuple(orphan.told for orphan in find_orphans(roots))
+        orphans = tuple(orphan.text for orphan in find_orphans(roots))
         niced = restore_nice_values(roots.run, is_dry=True).restored.removed
         traced = remove_tracing_instances(roots.proc, is_dry=True)
         files = restore_files(settings, roots, Sparing(switch=switch), is_dry=True)
@@ -153,10 +153,10 @@ def _end_orphans(settings: Settings, roots: Roots) -> Restored:
     leftovers: list[Leftover] = []
     for orphan in find_orphans(roots):
         if end_orphan(orphan, roots, stop_s=settings.scheduler.stop_deadline_s):
-            removed.append(orphan.told)
+            removed.append(orphan.text)
         else:
             reason = "does not end; `echo S > /proc/sysrq-trigger` ejects its scheduler"
-            leftovers.append(Leftover(orphan.told, reason, is_failure=True))
+            leftovers.append(Leftover(orphan.text, reason, is_failure=True))
     return Restored(tuple(removed), tuple(leftovers))
 
 

@@ -216,14 +216,14 @@ class SteeringKernel:
         the last ``MOST_EXECS`` are kept. One that is just being written is left to the next call.
         """
         count = self.exec_count
-        found: list[Execution] = []
+        executions: list[Execution] = []
         for number in range(max(seen, count - MOST_EXECS), count):
             written, pid, parent = EXEC.unpack_from(self._execs, EXEC.size * (number % MOST_EXECS))
             if written <= number:
-                return found, number
+                return executions, number
             if written == number + 1:
-                found.append(Execution(pid, parent))
-        return found, count
+                executions.append(Execution(pid, parent))
+        return executions, count
 
     def close(self) -> None:
         """Detach the hooks and close the maps. A second call does nothing."""

@@ -269,7 +269,7 @@ def test_a_story_is_told_when_it_begins_and_not_while_it_goes_on():
 
     story.goes_on(happenings(snapshot, NODE, {}), 100.0)
     first = story.next
-    story.told()
+    story.drop_next()
     story.goes_on(happenings(snapshot, NODE, {}), 105.0)
 
     assert first.reason == "Enforcing"
@@ -280,7 +280,7 @@ def test_a_story_is_told_when_it_begins_and_not_while_it_goes_on():
 def test_what_ends_and_begins_again_is_told_again_after_a_while(after_s, is_told):
     story, snapshot = PendingEvents(), seen((DB, Tier.HIGH))
     story.goes_on(happenings(snapshot, NODE, {}), 100.0)
-    story.told()
+    story.drop_next()
 
     story.goes_on([], 101.0)
     story.goes_on(happenings(snapshot, NODE, {}), 100.0 + after_s)
@@ -296,7 +296,7 @@ def test_what_waits_to_be_told_is_bounded():
 
     story.goes_on(happenings(snapshot, NODE, {}), 0.0)
     while story.next is not None:
-        story.told()
+        story.drop_next()
         told += 1
 
     assert told == MOST_WAITING

@@ -33,9 +33,9 @@ class Account:
         """Return the families. A watch that does not run has no samples."""
         watches = list(self._watches.values())
         return [
-            _by_resource(WATCH_UP, {each.resource: float(each.is_up) for each in watches}),
-            _by_resource(RESTARTS, {each.resource: float(each.restarts) for each in watches}),
-            _by_resource(LISTS, {each.resource: float(each.lists) for each in watches}),
+            _by_resource(WATCH_UP, {watch.resource: float(watch.is_up) for watch in watches}),
+            _by_resource(RESTARTS, {watch.resource: float(watch.restarts) for watch in watches}),
+            _by_resource(LISTS, {watch.resource: float(watch.lists) for watch in watches}),
             self._counted(WRITTEN),
             self._counted(NOT_READ),
         ]
@@ -43,13 +43,13 @@ class Account:
     def _counted(self, family: MetricFamily) -> Metric:
         (label,) = family.labels
         with self._lock:
-            found = {
+            counts = {
                 what: count
                 for (metric, what), count in self._counts.items()
                 if metric == family.name
             }
         return family.metric(
-            [MetricSample(float(count), {label: what}) for what, count in sorted(found.items())]
+            [MetricSample(float(count), {label: what}) for what, count in sorted(counts.items())]
         )
 
 

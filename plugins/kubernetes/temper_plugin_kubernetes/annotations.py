@@ -78,15 +78,15 @@ def status_text(status: Status) -> str:
     return f"{status.mode}:{status.reason}" if status.reason else str(status.mode)
 
 
-def changes(told: AnnotationValues, present: Annotations, *, is_refresh: bool) -> Patch:
+def changes(values: AnnotationValues, present: Annotations, *, is_refresh: bool) -> Patch:
     """Return the patch of *present*: empty if all standing values are there already.
 
     Moving values are included if a standing one changed, or with *is_refresh*.
     """
-    differs = {key: value for key, value in told.standing.items() if present.get(key) != value}
+    differs = {key: value for key, value in values.standing.items() if present.get(key) != value}
     if not differs and not is_refresh:
         return {}
-    moved = {key: value for key, value in told.moving.items() if present.get(key) != value}
+    moved = {key: value for key, value in values.moving.items() if present.get(key) != value}
     return {**differs, **moved}
 
 

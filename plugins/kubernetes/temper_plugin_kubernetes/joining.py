@@ -10,20 +10,20 @@ from temper_plugin_kubernetes.listing import Listed
 
 def join(
     listed: Listed,
-    found: Iterable[Pod],
+    pods: Iterable[Pod],
     vanished: Collection[str] = (),
     deleted: Collection[str] = (),
 ) -> tuple[Pod, ...]:
-    """Return the listed pods, each with its cgroup, and the unlisted pods of *found*.
+    """Return the listed pods, each with its cgroup, and the unlisted ones of *pods*.
 
-    *found* are pods read from the cgroup tree alone. An unlisted Kubernetes pod among them is new
+    *pods* are pods read from the cgroup tree alone. An unlisted Kubernetes pod among them is new
     or static, and is kept. A pod that is listed as ended is left out. A leaving pod counts for as
     long as it has a cgroup.
     *vanished* are uids of listed pods to leave out because their cgroups are gone. *deleted* are
     uids of formerly listed pods. The kubelet takes minutes to remove their cgroups, so these pods
     are left out once they have no container.
     """
-    local = tuple(found)
+    local = tuple(pods)
     by_uid = {pod.uid: pod for pod in local if pod.origin is Origin.KUBERNETES}
     uids = {pod.uid for pod in listed.pods}
     here = [pod for pod in listed.pods if pod.uid not in vanished]
@@ -34,9 +34,9 @@ def join(
     return (*placed_pods, *(pod for pod in others if pod.containers or pod.uid not in deleted))
 
 
-def with_cgroups(found: Iterable[Pod]) -> frozenset[str]:
-    """Return the uids of the Kubernetes pods among *found*."""
-    return frozenset(pod.uid for pod in found if pod.origin is Origin.KUBERNETES)
+def with_cgroups(pods: Iterable[Pod]) -> frozenset[str]:
+    """Return the uids of the Kubernetes pods among *pods*."""
+    return frozenset(pod.uid for pod in pods if pod.origin is Origin.KUBERNETES)
 
 
 def _with(pod: Pod, local: Pod | None) -> Pod:

@@ -43,14 +43,14 @@ class _Known:
 
 
 class Listing:
-    """Follows the pods. *told* is called after each change, on the watching thread.
+    """Follows the pods. *changed* is called after each change, on the watching thread.
 
     A malformed object is counted and logged, and the former state of the pod is kept.
     """
 
-    def __init__(self, account: Account, told: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, account: Account, changed: Callable[[], None] = lambda: None) -> None:
         self._account = account
-        self._told = told
+        self._changed = changed
         self._pods: dict[str, _Known] = {}
         self._listed = Listed()
         self._is_stale = False
@@ -88,7 +88,7 @@ class Listing:
 
     def status_changed(self) -> None:
         """Report that the watch went up or down."""
-        self._told()
+        self._changed()
 
     def _set(self, pods: dict[str, _Known]) -> None:
         with self._lock:
@@ -96,7 +96,7 @@ class Listing:
             self._pods = pods
             self._is_stale |= has_changed
         if has_changed:
-            self._told()
+            self._changed()
 
     def _warn_of_claims(self, refused: frozenset[tuple[str, str]]) -> None:
         for pod, holder in sorted(refused - self._refused)[:MOST_WARNINGS]:

@@ -24,18 +24,18 @@ class NodeState:
 class NodeWatch:
     """Follows one node. *obey* is called with its annotations on each change.
 
-    *told* is called after that. Both run on the watching thread.
+    *changed* is called after that. Both run on the watching thread.
     """
 
     def __init__(
         self,
         name: str,
         obey: Callable[[Mapping[str, str]], None],
-        told: Callable[[], None] = lambda: None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
         self._obey = obey
-        self._told = told
+        self._changed = changed
         self._state = NodeState()
         self._lock = threading.Lock()
 
@@ -68,4 +68,4 @@ class NodeWatch:
         with self._lock:
             self._state = NodeState(str(metadata.get("uid", "")), annotations)
         self._obey(annotations)
-        self._told()
+        self._changed()

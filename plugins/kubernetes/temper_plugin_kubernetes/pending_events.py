@@ -35,6 +35,6 @@ class PendingEvents:
         """The next event to send. None if there is none."""
         return self._waiting[0] if self._waiting else None
 
-    def told(self) -> None:
+    def drop_next(self) -> None:
         """Drop the next event, after it was sent or refused."""
         self._waiting.popleft()

@@ -208,7 +208,7 @@ class Writer:
         with Connection(self._access) as connection:
             while sent < EVENTS_AT_ONCE and (happening := self._story.next) is not None:
                 self._tell_event(connection, happening)
-                self._story.told()
+                self._story.drop_next()
                 sent += 1
         return bool(sent)
 

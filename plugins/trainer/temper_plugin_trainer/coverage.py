@@ -103,7 +103,9 @@ class Coverage:
         """Whether the profile needs executables or parents and the table has none."""
         matches = [match for group in self.profile.thread_groups for match in group.match]
         asks = any(
-            key is not None for each in matches for key in (each.exe, each.parent, each.is_child)
+            key is not None
+            for match in matches
+            for key in (match.exe, match.parent, match.is_child)
         )
         return asks and not any(row.exe or row.parent for row in self.table.threads)
 

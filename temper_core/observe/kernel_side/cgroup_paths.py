@@ -24,9 +24,9 @@ class CgroupPaths:
         self._known: dict[int, str] = {}
         self._not_found: set[int] = set()
 
-    def learn(self, told: Iterable[tuple[int, int, int, bytes]]) -> None:
+    def learn(self, rows: Iterable[tuple[int, int, int, bytes]]) -> None:
         """Add the paths of a look: number, length of the names, whether complete, the names."""
-        for cgroup, length, is_whole, names in told:
+        for cgroup, length, is_whole, names in rows:
             if is_whole:
                 parts = names[:length].split(b"\0")[-2::-1]
                 self._known[cgroup] = engine_path(b"/".join(parts).decode("utf-8", "replace"))

@@ -74,7 +74,7 @@ class KernelThreads(ABC):
             rows = ROW.size * rows_for(detail_threads)
             self._rows = self._memory(opened, "rows", rows)
             self._groups = self._memory(opened, "groups", GROUP.size * MOST_GROUPS)
-            self._told = self._memory(opened, "paths", PATH.size * MOST_PATHS)
+            self._path_rows = self._memory(opened, "paths", PATH.size * MOST_PATHS)
             self._held = opened.pop_all()
 
     @classmethod
@@ -151,7 +151,7 @@ class KernelThreads(ABC):
         self._run()
         self._kernel_ns += time.thread_time_ns() - began_ns
         counted = self._control.counted
-        self._paths.learn(PATH.iter_unpack(self._told[: PATH.size * counted.paths]))
+        self._paths.learn(PATH.iter_unpack(self._path_rows[: PATH.size * counted.paths]))
         return counted
 
     def _summary(self, counted: LookCounts, clock_ns: int) -> ThreadRows:

@@ -129,8 +129,8 @@ class AgentProcess:
         with os.scandir(self.proc / str(self.pid) / "fd") as descriptors:
             for entry in descriptors:
                 with suppress(OSError):  # closed meanwhile
-                    if found := _SOCKET.fullmatch(str(Path(entry.path).readlink())):
-                        inodes.add(found[1])
+                    if match := _SOCKET.fullmatch(str(Path(entry.path).readlink())):
+                        inodes.add(match[1])
         return frozenset(inodes)
 
     def _shares(self, kind: str) -> bool:
@@ -153,9 +153,9 @@ def find_agents(proc: Path = Path("/proc")) -> tuple[AgentProcess, ...]:
     A process whose command line blocks its reader is left out. Those of root are read first, so
     that no process of another user can hide them.
     """
-    found = {agent.pid: agent for agent in _candidates(proc)}
+    agents = {agent.pid: agent for agent in _candidates(proc)}
     # A child has its parent's command line until it executes its own program.
-    return tuple(found[pid] for pid in sorted(found) if _parent_of(proc / str(pid)) not in found)
+    return tuple(agents[pid] for pid in sorted(agents) if _parent_of(proc / str(pid)) not in agents)
 
 
 def _short_enough(path: Path) -> Path:

@@ -196,8 +196,8 @@ def test_no_pod_takes_the_cgroup_of_another_by_claiming_to_be_its_mirror(
         told, told_of_file = [], []
         file.write_text(json.dumps(list_of(*order)))
 
-        pods = read(list_of(*order), told=told.append)
-        of_file = read_pod_file(file, told=told_of_file.append)
+        pods = read(list_of(*order), report=told.append)
+        of_file = read_pod_file(file, report=told_of_file.append)
 
         assert [pod.name for pod in pods] == [holder["metadata"]["name"]]
         assert of_file == pods

@@ -191,9 +191,9 @@ def test_an_error_of_ours_that_was_not_allowed_is_the_plugins(host):
 
 
 def test_the_type_of_each_item_can_be_asked_for(host):
-    assert host.call("called", lambda: iter([1, 2]), each=int) == [1, 2]
+    assert host.call("called", lambda: iter([1, 2]), items=int) == [1, 2]
     with capture_logs(), pytest.raises(PluginError, match="returned 'x', which is no int"):
-        host.call("called", lambda: [1, "x"], each=int)
+        host.call("called", lambda: [1, "x"], items=int)
 
 
 def test_an_error_whose_text_cannot_be_read_is_still_reported(host):

@@ -72,8 +72,8 @@ class Decisions:
 
     def of(self, pod: str) -> tuple[ScoreRecord, ...]:
         """Return each asker's last answer for the pod with that namespace/name, newest first."""
-        found = [answers[pod] for answers in self._kept.values() if pod in answers]
-        return tuple(sorted(found, key=lambda decision: -decision.at))
+        records = [answers[pod] for answers in self._kept.values() if pod in answers]
+        return tuple(sorted(records, key=lambda decision: -decision.at))
 
     def _largest_asker(self) -> str:
         """Return the asker with the most bytes of the network with the most bytes."""

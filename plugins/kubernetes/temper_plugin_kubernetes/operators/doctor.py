@@ -76,7 +76,7 @@ def _print_lines(report: Report, fleet: Fleet) -> None:
     width = max((len(finding.check) for finding in report.findings), default=0)
     for finding in report.findings:
         click.echo(
-            printable(f"{MARKS[finding.severity]:<5} {finding.check:<{width}}  {finding.told}")
+            printable(f"{MARKS[finding.severity]:<5} {finding.check:<{width}}  {finding.text}")
         )
         click.echo(printable(f"{'':<5} {'':<{width}}  -> {finding.remedy}"))
     for unknown in report.unknown:

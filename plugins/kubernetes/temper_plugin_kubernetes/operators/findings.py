@@ -28,7 +28,7 @@ class Finding:
     nodes: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The detail with the nodes, the first few by name."""
         if not self.nodes:
             return self.detail

@@ -48,7 +48,7 @@ class NodeStanding(IntEnum):
     ENFORCING = 9
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The state as text."""
         return _TOLD[self]
 
@@ -98,7 +98,7 @@ class AgentPod:
         return self.waiting in NOT_RUNNING or self.phase in ("Failed", "Unknown")
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The pod's state in one word."""
         if self.waiting:
             return self.waiting

@@ -57,7 +57,7 @@ def command(  # noqa: PLR0913 - one for each option
     def tell(outcome: "RestoreOutcome") -> None:
         if not options.is_json:
             with suppress(ReaderGone):  # the nodes are restored all the same
-                click.echo(printable(outcome.told))
+                click.echo(printable(outcome.text))
 
     with ApiServer(options.access) as api:
         outcomes = (

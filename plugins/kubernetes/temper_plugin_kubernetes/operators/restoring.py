@@ -36,7 +36,7 @@ class RestoreOutcome:
         return self.state in ("unanswered", "no_agent", "restored_in_part", "refused")
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """The outcome as a line of text."""
         return f"{self.node}: {_TOLD[self.state]}{f': {self.detail}' if self.detail else ''}"
 

@@ -59,7 +59,7 @@ def table(nodes: Sequence[FleetNode]) -> list[str]:
 def summary(fleet: Fleet) -> str:
     """Return the number of nodes by state, in one line."""
     counts = Counter(node.standing for node in fleet.nodes)
-    parts = [f"{counts[standing]} {standing.told}" for standing in sorted(counts, reverse=True)]
+    parts = [f"{counts[standing]} {standing.text}" for standing in sorted(counts, reverse=True)]
     canaries = sum(agent.is_canary for agent in fleet.agents)
     number = f"{len(fleet.nodes)} node{'' if len(fleet.nodes) == 1 else 's'}"
     text = f"{number}: {', '.join(parts)}" if parts else "no nodes"
@@ -108,7 +108,7 @@ def _reason(node: FleetNode) -> str:
 def _agent(node: FleetNode) -> str:
     if node.agent is None:
         return "none" if node.are_pods_known else "?"
-    return f"{node.agent.told} (canary)" if node.agent.is_canary else node.agent.told
+    return f"{node.agent.text} (canary)" if node.agent.is_canary else node.agent.text
 
 
 def _count(number: int | None) -> str:
@@ -149,7 +149,7 @@ def _agent_record(agent: AgentPod | None) -> dict[str, Any] | None:
     return {
         "pod": agent.name,
         "namespace": agent.namespace,
-        "state": agent.told,
+        "state": agent.text,
         "is_ready": agent.is_ready,
         "restarts": agent.restarts,
         "version": agent.version,

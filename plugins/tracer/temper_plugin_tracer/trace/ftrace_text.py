@@ -166,39 +166,39 @@ class FtraceText:
             return self._migration(ns, int(head["cpu"]), rest)
         if name in _HANDLERS:
             kind, pattern = _HANDLERS[name]
-            found = pattern.search(rest)
+            match = pattern.search(rest)
             cpu = int(head["cpu"])
-            return found and (ns, 0, int(found["next"]), 0, cpu, cpu, 0, 0, kind, 0, 0)
+            return match and (ns, 0, int(match["next"]), 0, cpu, cpu, 0, 0, kind, 0, 0)
         return None
 
     def _switch(self, ns: int, cpu: int, rest: str) -> tuple[int, ...] | None:
-        found = _SWITCH.match(rest) or _SHORT_SWITCH.match(rest)
-        if found is None:
+        match = _SWITCH.match(rest) or _SHORT_SWITCH.match(rest)
+        if match is None:
             return None
-        prev, following = int(found["prev"]), int(found["next"])
-        self._name(prev, found["from"])
-        self._name(following, found["to"])
-        state, prio = _state(found["state"]), int(found["prio"])
+        prev, following = int(match["prev"]), int(match["next"])
+        self._name(prev, match["from"])
+        self._name(following, match["to"])
+        state, prio = _state(match["state"]), int(match["prio"])
         return ns, prev, following, 0, cpu, cpu, state, prio, Kind.SWITCH, 0, 0
 
     def _waking(self, ns: int, head: re.Match[str], rest: str) -> tuple[int, ...] | None:
-        found = _WAKING.match(rest) or _SHORT_WAKING.match(rest)
-        if found is None:
+        match = _WAKING.match(rest) or _SHORT_WAKING.match(rest)
+        if match is None:
             return None
-        following, prio = int(found["next"]), int(found["prio"])
-        self._name(following, found["to"])
+        following, prio = int(match["next"]), int(match["prio"])
+        self._name(following, match["to"])
         flags = head["flags"] or ""
         is_interrupt = bool(INTERRUPT_FLAGS.intersection(flags[2:3]))
-        cpus = int(head["cpu"]), int(found["cpu"])
+        cpus = int(head["cpu"]), int(match["cpu"])
         return ns, int(head["pid"]), following, 0, *cpus, 0, prio, Kind.WAKING, is_interrupt, 0
 
     def _migration(self, ns: int, cpu: int, rest: str) -> tuple[int, ...] | None:
-        found = _MIGRATION.match(rest)
-        if found is None:
+        match = _MIGRATION.match(rest)
+        if match is None:
             return None
-        following, prio = int(found["next"]), int(found["prio"])
-        self._name(following, found["to"])
-        source, target = int(found["source"]), int(found["cpu"])
+        following, prio = int(match["next"]), int(match["prio"])
+        self._name(following, match["to"])
+        source, target = int(match["source"]), int(match["cpu"])
         return ns, source, following, 0, cpu, target, 0, prio, Kind.MIGRATION, 0, 0
 
     def _name(self, tid: int, name: str) -> None:

@@ -236,7 +236,7 @@ def _migration(events: Events) -> tuple[Event, Cells]:
 
 
 def _interrupt_begins(events: Events) -> tuple[Event, Cells]:
-    names = text_cells([f"irq {each}" for each in events["next"].tolist()])
+    names = text_cells([f"irq {number}" for number in events["next"].tolist()])
     return Event.IRQ_ENTRY, beside([number_cells(1, events["next"]), block_cells(2, names)])
 
 

@@ -28,20 +28,22 @@ def merged(batches: Iterable[Batch]) -> Iterator[Events]:
     held: list[Events] = []
     reached = 0
     for bundles, horizon in batches:
-        if any(len(each) and int(each["ns"][0]) < reached for each in bundles):
+        if any(len(bundle) and int(bundle["ns"][0]) < reached for bundle in bundles):
             raise TimeOrderError("events of one bundle are not in time order")
         held += bundles
         if horizon is None:
             ready, held = held, []
         else:
             reached = horizon
-            cuts = [int(np.searchsorted(each["ns"], np.uint64(horizon), "left")) for each in held]
-            ready = [each[:cut] for each, cut in zip(held, cuts, strict=True) if cut]
+            cuts = [
+                int(np.searchsorted(bundle["ns"], np.uint64(horizon), "left")) for bundle in held
+            ]
+            ready = [bundle[:cut] for bundle, cut in zip(held, cuts, strict=True) if cut]
             # A copy lets go of the bundle that a view would keep.
             held = [
-                each[cut:].copy() if cut else each
-                for each, cut in zip(held, cuts, strict=True)
-                if cut < len(each)
+                bundle[cut:].copy() if cut else bundle
+                for bundle, cut in zip(held, cuts, strict=True)
+                if cut < len(bundle)
             ]
         if ready:
             yield from _blocks(np.concatenate(ready))
@@ -117,5 +119,5 @@ class Inference:
         open_ones = np.flatnonzero(of_threads & (events["tgid"] == 0))
         tids = events["next"][open_ones].astype(np.int64)
         places = np.minimum(np.searchsorted(self._tids, tids), len(self._tids) - 1)
-        found = self._tids[places] == tids
-        events["tgid"][open_ones[found]] = self._tgids[places[found]]
+        is_known = self._tids[places] == tids
+        events["tgid"][open_ones[is_known]] = self._tgids[places[is_known]]

@@ -45,36 +45,36 @@ def facts_json(facts: CaptureFacts) -> str:
 
 def facts_from(text: bytes) -> CaptureFacts:
     """Return the facts of ``facts_json``. Raises ValueError, TypeError, KeyError."""
-    found: dict[str, Any] = json.loads(text)
+    facts: dict[str, Any] = json.loads(text)
     return CaptureFacts(
-        node=_text(found["node"]),
-        seconds=float(found["seconds"]),
-        backend=_text(found["backend"]),
-        selection=_text(found["selection"]),
-        asked_by=_text(found["asked_by"]),
-        bounds={_text(name): float(most) for name, most in found["bounds"].items()},
-        ended_by=_text(found["ended_by"]),
-        lost={_count(cpu): _count(lost) for cpu, lost in found["lost"]},
+        node=_text(facts["node"]),
+        seconds=float(facts["seconds"]),
+        backend=_text(facts["backend"]),
+        selection=_text(facts["selection"]),
+        asked_by=_text(facts["asked_by"]),
+        bounds={_text(name): float(most) for name, most in facts["bounds"].items()},
+        ended_by=_text(facts["ended_by"]),
+        lost={_count(cpu): _count(lost) for cpu, lost in facts["lost"]},
         planned={
             _text(name): tuple(_count(cpu) for cpu in cpus)
-            for name, cpus in found["planned"].items()
+            for name, cpus in facts["planned"].items()
         },
-        tells_throttling=bool(found["tells_throttling"]),
+        tells_throttling=bool(facts["tells_throttling"]),
     )
 
 
 def roster_message(threads: Sequence[TracedThread]) -> bytes:
     """Return the threads as columns. Each text is written once."""
-    tids = np.array([each.tid for each in threads], np.int64)
-    tgids = np.array([each.tgid for each in threads], np.int64)
+    tids = np.array([thread.tid for thread in threads], np.int64)
+    tgids = np.array([thread.tgid for thread in threads], np.int64)
     texts: dict[str, int] = {"": 0}
     places = [
-        (Roster.NAME, [each.name for each in threads]),
-        (Roster.PROCESS, [each.process for each in threads]),
-        (Roster.POD, [each.pod for each in threads]),
-        (Roster.GROUP, [each.group for each in threads]),
-        (Roster.TIER, [each.tier for each in threads]),
-        (Roster.LAYER, [each.layer for each in threads]),
+        (Roster.NAME, [thread.name for thread in threads]),
+        (Roster.PROCESS, [thread.process for thread in threads]),
+        (Roster.POD, [thread.pod for thread in threads]),
+        (Roster.GROUP, [thread.group for thread in threads]),
+        (Roster.TIER, [thread.tier for thread in threads]),
+        (Roster.LAYER, [thread.layer for thread in threads]),
     ]
     columns = [
         column_of_steps(Roster.TID, tids),

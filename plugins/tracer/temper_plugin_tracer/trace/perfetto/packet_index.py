@@ -179,35 +179,35 @@ def _read_process_tree(index: PacketIndex, data: Buffer, at: int, end: int) -> N
     for number, start, stop in fields(data, at, end):
         if not stop:
             continue
-        found = _fields_by_number(data, start, stop, text=3 if number == 1 else 2)
-        if number == 1 and 1 in found and 3 in found:  # noqa: PLR2004 - Process.cmdline
-            index.processes[found[1]] = found[3]
-            index.process_of.setdefault(found[1], found[1])
-        elif number == 2 and 1 in found:  # noqa: PLR2004 - ProcessTree.threads
-            index.process_of[found[1]] = found.get(3, 0)
-            if 2 in found:  # noqa: PLR2004 - Thread.name
-                index.names[found[1]] = found[2]
+        values = _fields_by_number(data, start, stop, text=3 if number == 1 else 2)
+        if number == 1 and 1 in values and 3 in values:  # noqa: PLR2004 - Process.cmdline
+            index.processes[values[1]] = values[3]
+            index.process_of.setdefault(values[1], values[1])
+        elif number == 2 and 1 in values:  # noqa: PLR2004 - ProcessTree.threads
+            index.process_of[values[1]] = values.get(3, 0)
+            if 2 in values:  # noqa: PLR2004 - Thread.name
+                index.names[values[1]] = values[2]
 
 
 def _fields_by_number(data: Buffer, at: int, end: int, *, text: int) -> dict[int, Any]:
     """Return the first value of each field. That of field *text* is bytes, the others numbers."""
-    found: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     for number, value, stop in fields(data, at, end):
         if (number == text) == bool(stop):
             content = bytes(data[value:stop]).decode("utf-8", "replace") if stop else signed(value)
-            found.setdefault(number, content)
-    return found
+            values.setdefault(number, content)
+    return values
 
 
 def _read_system_info(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
     for number, start, stop in fields(data, at, end):
         if number == 1 and stop:
-            found = {
+            parts = {
                 inner: bytes(data[first:last]).decode("utf-8", "replace")
                 for inner, first, last in fields(data, start, stop)
                 if last
             }
-            index.utsname = tuple(found.get(part, "") for part in UTSNAME_ORDER)
+            index.utsname = tuple(parts.get(part, "") for part in UTSNAME_ORDER)
 
 
 def _read_machine(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
@@ -233,8 +233,8 @@ def _read_threads(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
             column.extend(unpacked(data, start, stop).view(np.int64).tolist())
     tids = list(accumulate(columns.get(Roster.TID, [])))
     zeros = [0] * len(tids)
-    told = [columns.get(part, zeros) for part in range(Roster.ABOVE_TGID, Roster.LAYER + 1)]
-    for tid, above_tgid, *places in zip(tids, *told, strict=True):
+    facts = [columns.get(part, zeros) for part in range(Roster.ABOVE_TGID, Roster.LAYER + 1)]
+    for tid, above_tgid, *places in zip(tids, *facts, strict=True):
         if min(places) < 0:
             raise ValueError("a text before the first one")
         named = [texts[place] for place in places]

@@ -62,7 +62,7 @@ class PerfettoTrace:
 
         Raises InputError.
         """
-        inference = Inference({each.tid: each.tgid for each in self.threads})
+        inference = Inference({thread.tid: thread.tgid for thread in self.threads})
         try:
             for events in merged(self._batches()):
                 yield inference.complete(events)

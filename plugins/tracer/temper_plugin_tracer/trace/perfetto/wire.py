@@ -118,8 +118,8 @@ def text_cells(texts: Sequence[str]) -> Cells:
     """Return the UTF-8 of each text in a row of its own."""
     encoded = [text.encode("utf-8", "replace") for text in texts]
     width = max(map(len, encoded), default=0)
-    content = np.frombuffer(b"".join(each.ljust(width, b"\0") for each in encoded), np.uint8)
-    sizes = np.array([len(each) for each in encoded], np.int64)
+    content = np.frombuffer(b"".join(text.ljust(width, b"\0") for text in encoded), np.uint8)
+    sizes = np.array([len(text) for text in encoded], np.int64)
     return content.reshape(len(encoded), width), np.arange(width) < sizes[:, None]
 
 

@@ -67,16 +67,16 @@ class TraceWriter:
         Threads that are written before their events make those smaller.
         """
         known = list(threads)
-        self._names.update((each.tid, each.name) for each in known)
-        self._processes.update((each.tid, each.tgid) for each in known)
+        self._names.update((thread.tid, thread.name) for thread in known)
+        self._processes.update((thread.tid, thread.tgid) for thread in known)
         processes = _processes(known)
         content = [
             block(1, number(1, tgid) + _command_line(name)) for tgid, name in processes.items()
         ]
         content += [
-            block(2, number(1, each.tid) + block(2, each.name) + number(3, each.tgid))
-            for each in known
-            if each.tgid
+            block(2, number(1, thread.tid) + block(2, thread.name) + number(3, thread.tgid))
+            for thread in known
+            if thread.tgid
         ]
         self._packet(block(Packet.PROCESS_TREE, b"".join(content)), ns)
         self._packet(block(Packet.TEMPER_THREADS, roster_message(known)))
@@ -184,7 +184,7 @@ def _command_line(name: str) -> bytes:
 
 def _labels(threads: Iterable[TracedThread]) -> dict[int, list[str]]:
     """Return the facts of a process: its pod, and the groups, tiers and layers in it."""
-    found: dict[int, dict[str, None]] = {}
+    labels_of: dict[int, dict[str, None]] = {}
     for thread in threads:
         said = {
             "pod": thread.pod,
@@ -194,8 +194,8 @@ def _labels(threads: Iterable[TracedThread]) -> dict[int, list[str]]:
         }
         labels = [f"{key} {value}" for key, value in said.items() if value]
         if labels and thread.tgid:
-            found.setdefault(thread.tgid, {}).update(dict.fromkeys(labels))
-    return {tgid: list(labels) for tgid, labels in found.items()}
+            labels_of.setdefault(thread.tgid, {}).update(dict.fromkeys(labels))
+    return {tgid: list(labels) for tgid, labels in labels_of.items()}
 
 
 def _told(facts: CaptureFacts) -> dict[str, str]:
