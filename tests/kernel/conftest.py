@@ -23,6 +23,7 @@ ONLY_IN_FULL = (
     "test_boost.py",
     "test_recognition.py",
     "test_unit.py",
+    "test_thread_storm.py",
 )
 
 

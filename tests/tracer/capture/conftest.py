@@ -22,6 +22,23 @@ from tests.patience import PATIENCE_S
 __all__ = ["cgroup", "let_run", "settle", "spawn", "tell", "wait_until"]
 
 MIB = 1024 * 1024
+LONG_S = 30.0
+STORM = """
+import os, sys
+print("ready", flush=True)
+there, back = os.pipe(), os.pipe()
+if os.fork() == 0:
+    os.close(there[1])
+    os.close(0)
+    os.close(1)
+    while os.write(back[1], os.read(there[0], 1)): pass
+    os._exit(0)
+os.close(back[1])
+while True:
+    os.write(there[1], b"x")
+    os.read(back[0], 1)
+"""
+"""Switches as fast as the kernel can."""
 OPENING_S = 0.2
 """From the last link to the recording, on a busy host."""
 SLEEPER = """
@@ -109,15 +126,15 @@ def until(question):
         time.sleep(0.02)
 
 
-def wait_until_recording():
-    """Wait until the helper of a capture has attached all programs."""
-    until(lambda: any(map(has_attached, children())))
+def wait_until_recording(agent="self"):
+    """Wait until the helper of a process that captures has attached all programs."""
+    until(lambda: any(map(has_attached, children(agent))))
     time.sleep(OPENING_S)
 
 
-def children():
-    """Return the children of this process."""
-    lists = Path("/proc/self/task").glob("*/children")
+def children(process="self"):
+    """Return the children of a process."""
+    lists = Path(f"/proc/{process}/task").glob("*/children")
     return [int(pid) for listed in lists for pid in listed.read_text().split()]
 
 

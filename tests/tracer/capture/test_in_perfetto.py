@@ -7,6 +7,7 @@ import pytest
 from temper_core.testing import make_snapshot
 from temper_plugin_tracer.capture.request import TraceRequest
 from tests.tracer.capture.conftest import busy, schedstat, wait_until_recording
+from tests.tracer.trace.equal_sums import assert_equal_sums
 from tests.tracer.trace.trace_processor import LOSSES, TraceProcessor
 
 ROUNDS = 300
@@ -50,3 +51,18 @@ def test_its_run_times_are_the_kernels_and_nothing_is_lost(captures, finish, spa
     assert run_ns == pytest.approx(after[0] - before[0], rel=0.05)
     assert wakings >= ROUNDS
     assert {"Temper", "mode"} <= names
+
+
+def test_run_times_waits_and_wake_ups_of_each_thread_are_those_of_the_analysis(
+    captures, finish, spawn, tell
+):
+    with busy(spawn, tell, ROUNDS) as (sleeper, go):
+        begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+        wait_until_recording()
+        go()
+        captures.end(begun["id"], "me")
+        finish(captures, begun["id"])
+    sums, broken = assert_equal_sums(captures.trace(begun["id"]))
+    assert sums[sleeper.pid][2] > ROUNDS / 2
+    # A thread that takes the CPU from a hidden one lacks that switch.
+    assert len(broken) < len(sums) / 4

@@ -10,20 +10,11 @@ from temper_plugin_tracer.trace.events import Kind
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 from temper_plugin_tracer.trace.reading import open_trace
 from temper_plugin_tracer.trace.roster import TracedMachine
+from tests.tracer.trace.equal_sums import STATES, WAKEUPS
 from tests.tracer.trace.scenes import analyzed
 from tests.tracer.trace.trace_processor import TraceProcessor
 
 SAMPLE = Path(__file__).parent / "samples" / "perf-script.txt"
-STATES = """
-select tid,
-    sum(iif(state = 'Running', iif(dur < 0, (select end_ts from trace_bounds) - ts, dur), 0)),
-    sum(iif(state in ('R', 'R+'), iif(dur < 0, (select end_ts from trace_bounds) - ts, dur), 0))
-from thread_state join thread using (utid) where tid != 0 group by tid
-"""
-WAKEUPS = """
-select tid, count() from thread_state join thread using (utid)
-where state = 'R' and waker_utid is not null and tid != 0 group by tid
-"""
 AS_RELEASED = ("Linux", "6.18.0", "1", "x86_64")
 
 
