@@ -2,20 +2,25 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from temper_plugin_tracer.capture.bounds import LEAST_BYTES, Bounds, Ending
+from temper_plugin_tracer.capture.bounds import LEAST_BYTES, MIB, Bounds, Ending
 from temper_plugin_tracer.capture.captures import HELPER_MEMORY
 from temper_plugin_tracer.capture.drained import Drained, Losses
 from temper_plugin_tracer.capture.encoding import MOST_NAMED, Encoding, encode
 from temper_plugin_tracer.capture.kernel_layout import NAME
+from temper_plugin_tracer.capture.living_threads import LivingThreads
+from temper_plugin_tracer.capture.near_events import NearEvents
 from temper_plugin_tracer.capture.node_reading import NodeNotes
 from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import Recorded
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.trace_context import TraceContext
+from temper_plugin_tracer.capture.tracefs.event_columns import Found
+from temper_plugin_tracer.capture.tracefs.recorder import MOST_PARTS, TracefsRecorder
 from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
 from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
@@ -91,6 +96,58 @@ def test_the_helper_has_enough_memory_for_a_thread_storm(tmp_path):
     ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
 
     assert int(ended.stdout) < HELPER_MEMORY
+
+
+def test_ended_threads_are_forgotten_but_for_the_last(tmp_path):
+    threads = LivingThreads(str(tmp_path))
+    threads.fork(1, BUSY, b"mysqld", is_thread=False, ns=1)
+    tracemalloc.start()
+    try:
+        for tid in range(100, 100_100):
+            threads.fork(BUSY, tid, b"sh", is_thread=False, ns=tid)
+            threads.end(tid, b"sh", tid)
+            if tid == 150:
+                threads.fork(BUSY, 101, b"again", is_thread=True, ns=tid)
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert taken < 6 * MIB
+    assert threads.rename(BUSY, b"io", 9)[2:5] == (BUSY, BUSY, b"io")
+    assert threads.know(101, b"x", 9) is None
+    assert threads.know(100_099, b"x", 9) is None
+    assert threads.know(102, b"x", 9) is not None
+
+
+class FullBuffer:
+    """A buffer of a CPU that the kernel fills as fast as it is read."""
+
+    cpus = (0,)
+    bytes = 4096
+    """Of a page."""
+
+    def __init__(self):
+        self.pages = self
+        self.left = 1_000
+
+    def read(self, *words):
+        if len(words) == 2:
+            return Found(np.zeros(1, SCHED_EVENT), (), {})
+        self.left -= 1
+        return bytes(words[-1]) if self.left >= 0 else b""
+
+    def switch(self, *, is_on):
+        pass
+
+
+def test_a_buffer_that_stays_full_does_not_hold_a_drain():
+    full = FullBuffer()
+    recorder = TracefsRecorder(full, full, NearEvents())
+
+    assert recorder.drain().count == MOST_PARTS
+    assert recorder.drain().count == MOST_PARTS
+    recorder.end()
+    assert recorder.drain().count == 1_000 - 2 * MOST_PARTS
 
 
 @pytest.mark.parametrize("most", [1, 2])

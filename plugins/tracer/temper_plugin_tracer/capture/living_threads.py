@@ -22,6 +22,7 @@ from temper_plugin_tracer.capture.who_is_who import MOST_TIDS
 
 INITIAL_NAMESPACE = 0xEFFF_FFFC
 """The inode of the first pid namespace (include/linux/proc_ns.h)."""
+MOST_ENDED = 16_384
 Row = tuple[int, int, int, int, bytes, int, int, int, int]
 
 
@@ -35,12 +36,17 @@ def shows_host(proc_root: str = "/proc") -> bool:
 
 @define(eq=False)
 class LivingThreads:
-    """Process, name and cgroup of each thread: read once from /proc, then followed by events."""
+    """Process, name and cgroup of each thread: read once from /proc, then followed by events.
+
+    Of ended threads the last ``MOST_ENDED`` are kept, since a program may start them without end.
+    """
 
     proc_root: str = "/proc"
     tgids: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, np.uint32))
     _comms: dict[int, bytes] = field(factory=dict)
     _cgroups: dict[int, int] = field(factory=dict)
+    _ended: dict[int, None] = field(factory=dict)
+    """Ended threads by the order of their end."""
     _ids_of_paths: dict[str, int] = field(factory=dict)
     _unified: Path | None = field(init=False)
     _shows_host: bool = field(init=False)
@@ -68,6 +74,7 @@ class LivingThreads:
         tgid = int(self.tgids[parent % MOST_TIDS]) if is_thread else child
         self.tgids[child % MOST_TIDS] = tgid
         self._comms[child] = comm
+        self._ended.pop(child, None)
         if not is_thread:
             of_parent = self._cgroups.get(int(self.tgids[parent % MOST_TIDS]), 0)
             self._cgroups[child] = self._cgroup_of(child) or of_parent
@@ -81,13 +88,24 @@ class LivingThreads:
     def execute(self, tid: int, old_tid: int, ns: int) -> Row:
         """Take an exec: the thread has the id of its process from then on."""
         self._comms[tid] = self._comms.get(old_tid, b"")
+        self._ended.pop(tid, None)
         self.tgids[tid % MOST_TIDS] = tid
         return self._noted(tid, EXECUTED, ns)
 
     def end(self, tid: int, comm: bytes, ns: int) -> Row:
-        """Take the end of a thread. Its process keeps its cgroup until the recording is over."""
+        """Take the end of a thread. Its process keeps its cgroup for other threads of it."""
         self._comms[tid] = comm
-        return self._noted(tid, EXITED, ns)
+        row = self._noted(tid, EXITED, ns)
+        self._ended.pop(tid, None)
+        self._ended[tid] = None
+        if len(self._ended) > MOST_ENDED:
+            self._forget(next(iter(self._ended)))
+        return row
+
+    def _forget(self, tid: int) -> None:
+        del self._ended[tid]
+        self._comms.pop(tid, None)
+        self._cgroups.pop(tid, None)
 
     def _noted(self, tid: int, kind: int, ns: int) -> Row:
         tgid = int(self.tgids[tid % MOST_TIDS])

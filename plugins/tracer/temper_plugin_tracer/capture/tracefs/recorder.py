@@ -12,7 +12,8 @@ import numpy as np
 from attrs import define, field
 
 from temper_plugin_tracer.capture.bpf_recorder import possible_cpus
-from temper_plugin_tracer.capture.drained import Drained, Losses
+from temper_plugin_tracer.capture.drained import Drained, Losses, end_to_end
+from temper_plugin_tracer.capture.kernel_layout import NAME
 from temper_plugin_tracer.capture.living_threads import LivingThreads, Row, as_names
 from temper_plugin_tracer.capture.near_events import NearEvents
 from temper_plugin_tracer.capture.selection import Selection
@@ -20,6 +21,7 @@ from temper_plugin_tracer.capture.tracefs.event_columns import (
     COLUMNS,
     NAME_EVENTS,
     EventReader,
+    Found,
     NameEvent,
 )
 from temper_plugin_tracer.capture.tracefs.instance import TracingInstance
@@ -29,7 +31,8 @@ from temper_plugin_tracer.trace.events import SCHED_EVENT, Kind
 ALL_BUFFERS_KIB = 32 * 1024
 LEAST_BUFFER_KIB = 256
 """Of each CPU: an event takes 36 to 68 bytes."""
-PART_BYTES = 2 * 1024 * 1024
+PART_BYTES, MOST_PARTS = 2 * 1024 * 1024, 2
+"""Bytes that are read at once, and how many times of a CPU in one drain."""
 CLONE_THREAD = 0x10000
 
 
@@ -73,15 +76,15 @@ class TracefsRecorder:
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""
         events: dict[int, np.ndarray] = {}
-        rows: list[Row] = []
+        named = [np.zeros(0, NAME)]
         with self._near.drain() as near:
             for cpu in self._instance.cpus:
-                events[cpu], named = self._read(cpu)
-                rows += named
+                events[cpu] = self._read(cpu, named)
             for each in events.values():
                 each["tgid"] = self._tgids(each)
             events = near.kept(events)
-        names = as_names(sorted(rows))
+        names = end_to_end(named)
+        names = names[np.argsort(names["ns"], kind="stable")]
         if self._living is not None:
             names, self._living = np.concatenate([self._living, names]), None
         return Drained({cpu: each for cpu, each in events.items() if len(each)}, names)
@@ -100,22 +103,27 @@ class TracefsRecorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _read(self, cpu: int) -> tuple[np.ndarray, list[Row]]:
-        parts, rows = [np.zeros(0, SCHED_EVENT)], []
+    def _read(self, cpu: int, named: list[np.ndarray]) -> np.ndarray:
+        """Return the events of a CPU, and add the names to *named*.
+
+        While it records, the buffer may fill as fast as it is read here.
+        """
+        parts = [np.zeros(0, SCHED_EVENT)]
         page_bytes = self._reader.pages.bytes
         while content := self._instance.read(cpu, page_bytes, PART_BYTES):
             found = self._reader.read(content, cpu)
             parts.append(found.events)
-            for event in found.names:
-                row = self._take(event)
-                if row is not None:
-                    rows.append(row)
-            last_ns = int(found.events["ns"][-1]) if len(found.events) else 0
-            shown = (self._threads.know(tid, comm, last_ns) for tid, comm in found.comms.items())
-            rows += [row for row in shown if row is not None]
-            if len(content) < PART_BYTES // page_bytes * page_bytes:
+            named.append(as_names(self._rows(found)))
+            is_last = len(content) < PART_BYTES // page_bytes * page_bytes
+            if is_last or (len(parts) > MOST_PARTS and not self._near.is_over):
                 break
-        return np.concatenate(parts), rows
+        return end_to_end(parts)
+
+    def _rows(self, found: Found) -> list[Row]:
+        rows = [self._take(event) for event in found.names]
+        last_ns = int(found.events["ns"][-1]) if len(found.events) else 0
+        rows += [self._threads.know(tid, comm, last_ns) for tid, comm in found.comms.items()]
+        return [row for row in rows if row is not None]
 
     def _take(self, event: NameEvent) -> Row | None:
         values, ns, threads = _Values(event), event.ns, self._threads
