@@ -105,3 +105,12 @@ open_index() {
     for suite in "$@"; do echo "deb [signed-by=$keyring] $mirror $suite main"; done >"$cache/$index/sources.list"
     private_apt "$index" apt-get update >&2 || private_apt "$index" apt-get update >&2 || cannot "cannot read $* from $mirror"
 }
+
+# libraries_of INDEX PACKAGE ... : prints the libraries that an empty system would need for them, so that nothing depends on
+# what this machine happens to have. The C library goes with the machine's own loader and is left out.
+libraries_of() {
+    local index=$1
+    shift
+    private_apt "$index" apt-get -s -o Dir::State::status=/dev/null --no-install-recommends install "$@" |
+        awk '$1 == "Inst" && $2 ~ /^lib/ && $2 != "libc6" {print $2}'
+}

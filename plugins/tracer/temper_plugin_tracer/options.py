@@ -19,7 +19,7 @@ class Options:
     )
     backend: str = setting(
         AUTO,
-        "How a trace is recorded unless the request says so: `bpf`, `tracefs` or "
+        "How a trace is recorded unless the request says so: `bpf`, `tracefs`, `bcc` or "
         "`perfetto`. `auto` takes the first of them that works on the node.",
         validator=in_(CHOICES),
     )

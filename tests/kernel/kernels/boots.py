@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
@@ -78,12 +78,19 @@ class Booted:
     output: str
 
 
-def boot(kernel: str, share: Path) -> Booted:
-    """Boot *kernel*, a series, and run all parts; takes some minutes."""
-    python = ["env", f"KERNEL={kernel}", sys.executable, "-m", "pytest", "-q", "--kernel"]
+def boot(
+    kernel: str,
+    share: Path,
+    parts: Mapping[str, Sequence[str]] = PARTS,
+    *,
+    prefix: Sequence[str] = (),
+    guest_s: int = GUEST_S,
+) -> Booted:
+    """Boot *kernel*, a series or a version, and run all *parts* by a command with *prefix*."""
+    python = [*prefix, "env", f"KERNEL={kernel}", sys.executable, "-m", "pytest", "-q", "--kernel"]
     options = ["-p", "no:cacheprovider", "--junitxml=/share/results.xml"]
-    tests = [test for part in PARTS.values() for test in part]
-    machine = ["--kernel", kernel, "--cpus", "2", "--timeout", str(GUEST_S), "--share", str(share)]
+    tests = [test for part in parts.values() for test in part]
+    machine = ["--kernel", kernel, "--cpus", "2", "--timeout", str(guest_s), "--share", str(share)]
     ran = subprocess.run(
         [VM_RUN, *machine, "--", *python, *options, *tests],
         cwd=CHECKOUT,
@@ -93,16 +100,16 @@ def boot(kernel: str, share: Path) -> Booted:
         errors="replace",
         check=False,
     )
-    return Booted(kernel, _read(share / "results.xml"), ran.stdout)
+    return Booted(kernel, _read(share / "results.xml", parts), ran.stdout)
 
 
-def _read(results: Path) -> Mapping[str, Sequence[Case]]:
+def _read(results: Path, parts: Iterable[str]) -> Mapping[str, Sequence[Case]]:
     """Sort the cases of a JUnit file by part; without a file there are none."""
-    found: dict[str, list[Case]] = {part: [] for part in PARTS}
+    found: dict[str, list[Case]] = {part: [] for part in parts}
     if results.exists():
         for element in ET.parse(results).iter("testcase"):
             place = element.get("classname", "")
-            part = next((part for part in PARTS if part in place.split(".")), "")
+            part = next((part for part in found if part in place.split(".")), "")
             found.setdefault(part, []).append(_case(element))
     return found
 

@@ -1,21 +1,23 @@
 """Scenes of the recorders, run in a process of its own: ``python -m ... SCENE [ARGUMENT ...]``.
 
-tracefs is mounted for the process alone, so a test starts it by ``OWN_MOUNTS``. Each scene prints
-what it has seen as JSON.
+``scenes.scene`` starts it, and reads what it prints: what the scene has seen, as JSON.
 """
 
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from collections import Counter
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
-from temper_core import remove_tracing_instances, tracefs_mounts
+from temper_core import BpfError, remove_tracing_instances, tracefs_mounts
+from temper_core.bpf.system_call import call
 from temper_core.testing import MadeContext
 from temper_plugin_tracer.capture.backends import OPENERS
 from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
@@ -26,14 +28,25 @@ from temper_plugin_tracer.capture.recording import boot_ns
 from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.tracefs.instance import TracingInstance
-from temper_plugin_tracer.capture.tracefs.recorder import TracefsRecorder
 from temper_plugin_tracer.trace.events import Kind
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
-from tests.tracer.capture.conftest import SLEEPER, SPIN, merged, run_of, schedstat
+from tests.tracer.capture.conftest import (
+    SLEEPER,
+    SPIN,
+    has_attached,
+    merged,
+    merged_blocks,
+    run_of,
+    schedstat,
+)
 
 ROUNDS = 200
 MIB = 1024 * 1024
-KIB_OF_A_SMALL_BUFFER = 8
+KIB_OF_A_SMALL_BUFFER, BITS_OF_A_SMALL_RING = 8, 6
+LOADING_S, FREEING_S = 300, 60
+"""In an emulator bcc compiles for 80 s."""
+NEXT_PROGRAM = 11
+"""BPF_PROG_GET_NEXT_ID."""
 RENAMER = "open('/proc/self/comm', 'w').write('renamed-once')"
 
 
@@ -119,15 +132,9 @@ def agree(openers, select):
 def seen_by(recorder, drains, tids, time_ns):
     """Return what a recorder has seen of two threads, and of all while every recorder recorded."""
     events, (tid, child) = merged(drains), tids
-    common = events[(events["ns"] >= time_ns[0]) & (events["ns"] < time_ns[1])]
-    runs, run_ns = run_of(events, tid)
-    kinds = {Kind(kind).name: int((common["kind"] == kind).sum()) for kind in Kind}
     known = dict(name for drained in drains for name in names_of(drained.names))
     own = events[(events["kind"] == Kind.WAKING) & (events["next"] == tid)]
-    return {
-        "runs": runs,
-        "run_ns": run_ns,
-        "kinds": kinds,
+    return seen_in(events, tid, time_ns) | {
         "tgids": sorted(set(own["tgid"].tolist())),
         "is_in_order": bool((np.diff(events["ns"].astype(np.int64)) >= 0).all()),
         "lost": recorder.losses().count,
@@ -137,20 +144,47 @@ def seen_by(recorder, drains, tids, time_ns):
     }
 
 
-def losses():
+def seen_in(events, tid, time_ns):
+    """Return the runs of a thread, and the number of all events of a time by kind."""
+    common = events[(events["ns"] >= time_ns[0]) & (events["ns"] < time_ns[1])]
+    runs, run_ns = run_of(events, tid)
+    kinds = {Kind(kind).name: int((common["kind"] == kind).sum()) for kind in Kind}
+    left = common[(common["kind"] == Kind.SWITCH) & (common["prev"] == tid)]
+    woken = common[(common["kind"] == Kind.WAKING) & (common["next"] == tid)]
+    return {
+        "runs": runs,
+        "run_ns": run_ns,
+        "kinds": kinds,
+        "states": {str(state): count for state, count in Counter(left["state"].tolist()).items()},
+        "woken_by": sorted(Counter(woken["prev"].tolist()).items()),
+        "woken_on": sorted(set(woken["target"].tolist())),
+        "prios": sorted(set(woken["prio"].tolist())),
+    }
+
+
+SMALL = {
+    "tracefs": {"buffer_kib": KIB_OF_A_SMALL_BUFFER},
+    "bcc": {"bits": BITS_OF_A_SMALL_RING},
+}
+
+
+def losses(backend):
     """Record a storm into small buffers, beside a recorder that loses nothing."""
     cpu = min(os.sched_getaffinity(0))
     with (
         thread(SLEEPER, cpu) as sleeper,
+        OPENERS[backend](Selection(cpus=(cpu,)), **SMALL[backend]) as small,
         BpfRecorder.open(Selection(cpus=(cpu,))) as whole,
-        TracefsRecorder.open(Selection(cpus=(cpu,)), buffer_kib=KIB_OF_A_SMALL_BUFFER) as small,
     ):
         whole.begin()
         small.begin()
+        began_ns = boot_ns()
         work(sleeper, 5 * ROUNDS)
+        ended_ns = boot_ns()
         small.end()
         whole.end()
         kept, every = merged([small.drain()]), merged([whole.drain()])
+        every = every[(every["ns"] >= began_ns) & (every["ns"] < ended_ns)]
         lost = small.losses()
         return {
             "kept": len(kept),
@@ -216,17 +250,76 @@ def captured(folder, backend, capabilities="", **request):
 
 def killed_helper(folder, backend):
     """Kill the helper of a capture, and look at what is left."""
+    before = programs()
     with context(folder) as captures:
         entry = captures.begin(TraceRequest(seconds=30, backend=backend), "a test")
         pid = captures.running.helper.pid
-        deadline = time.monotonic() + 60
-        while not instances(pid) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        during = instances(pid)
+        wait_for(lambda: instances(pid) or has_attached(pid), LOADING_S)
+        during = {"instances": len(instances(pid)), "programs": programs() - before}
         time.sleep(0.5)
         os.kill(pid, signal.SIGKILL)
         entry = ended(captures, entry["id"])
-        return {"during": len(during), "state": entry["state"], "left": left(captures, pid)}
+        seen = {"during": during, "state": entry["state"], "left": left(captures, pid)}
+    with suppress(TimeoutError):  # the kernel frees them a moment later
+        wait_for(lambda: programs() <= before, FREEING_S)
+    return seen | {"programs_left": programs() - before}
+
+
+def whole_node(folder):
+    """Have Perfetto record beside the BPF recorder, and hold both against schedstat."""
+    cpu = min(os.sched_getaffinity(0))
+    with (
+        thread(SLEEPER, cpu) as sleeper,
+        thread(SPIN, cpu),
+        BpfRecorder.open(Selection()) as whole,
+        context(folder) as captures,
+    ):
+        entry = captures.begin(TraceRequest(seconds=30, backend="perfetto"), "a test")
+        pid = captures.running.helper.pid
+        wait_for(lambda: any(map(records, instances(pid))), LOADING_S)
+        whole.begin()
+        drains, began_ns, before = [whole.drain()], boot_ns(), schedstat(sleeper.pid)
+        work(sleeper)
+        after, time_ns = schedstat(sleeper.pid), (began_ns, boot_ns())
+        whole.end()
+        captures.end(entry["id"], "a test")
+        drains.append(whole.drain())
+        entry = ended(captures, entry["id"])
+        seen = {"bpf": seen_in(merged(drains), sleeper.pid, time_ns)}
+        if entry["state"] == "finished":
+            trace = PerfettoTrace(captures.trace(entry["id"]))
+            seen["perfetto"] = seen_in(merged_blocks(trace), sleeper.pid, time_ns)
+        kernel = {"runs": after[2] - before[2], "run_ns": after[0] - before[0]}
+        return {"entry": entry, "seen": seen, "kernel": kernel, "left": left(captures, pid)}
+
+
+def records(instance):
+    """Return whether an instance records the switches."""
+    try:
+        enabled = Path(instance, "events/sched/sched_switch/enable").read_text().strip()
+        return on(Path(instance)) and enabled == "1"
+    except OSError:  # it is being made
+        return False
+
+
+def wait_for(question, seconds):
+    """Ask *question* until it is true. Raise TimeoutError if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not question():
+        if time.monotonic() >= deadline:
+            raise TimeoutError
+        time.sleep(0.05)
+
+
+def programs():
+    """Return how many BPF programs the kernel has, of all processes."""
+    count, last = 0, 0
+    while True:
+        try:
+            _, answer = call(NEXT_PROGRAM, struct.pack("<III", last, 0, 0), "no next program")
+        except BpfError:
+            return count
+        count, last = count + 1, struct.unpack("<III", answer)[1]
 
 
 @contextmanager
@@ -282,7 +375,17 @@ def checks():
     return {name: [str(check.state), check.detail] for name, check in made.items()}
 
 
-SCENES = (agreement, selection, plain_object, losses, killed, captured, killed_helper, checks)
+SCENES = (
+    agreement,
+    selection,
+    plain_object,
+    losses,
+    whole_node,
+    killed,
+    captured,
+    killed_helper,
+    checks,
+)
 
 if __name__ == "__main__":
     scene = next(each for each in SCENES if each.__name__ == sys.argv[1])

@@ -56,11 +56,8 @@ class Cluster:
         return {**ENVIRONMENT, "PATH": path, "FAKE_KUBECTL": str(self.folder)}
 
     def trace(self, *words):
-        return self.temper("trace", *words)
-
-    def temper(self, *words):
         return subprocess.run(
-            [TEMPER, "k8s", *words],
+            [TEMPER, "k8s", "trace", *words],
             capture_output=True,
             text=True,
             check=False,

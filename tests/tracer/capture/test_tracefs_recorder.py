@@ -3,27 +3,10 @@
 tracefs is mounted in a mount namespace of the test's own.
 """
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-from tests.own_tracefs import OWN_MOUNTS, skip_without_tracefs
-from tests.patience import PATIENCE_S
-
-RUN_TIME_SHARE = 0.02
-"""The kernel counts run time elsewhere in a switch."""
-COUNT_SHARE = 0.05
-"""Recorders begin and end one after another, and tracefs counts names among its losses."""
-
-
-def scene(*words):
-    """Return what a scene has seen."""
-    command = [*OWN_MOUNTS, sys.executable, "-m", "tests.tracer.capture.backend_scenes", *words]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
-    assert ran.returncode == 0, ran.stderr
-    return json.loads(ran.stdout)
+from tests.own_tracefs import skip_without_tracefs
+from tests.tracer.capture.scenes import assert_agrees, assert_losses_are_counted, scene
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,18 +18,7 @@ def tracefs():
 @pytest.mark.usefixtures("bpf")
 @pytest.mark.parametrize("which", ["agreement", "selection"])
 def test_it_agrees_with_the_bpf_recorder_and_with_schedstat(which):
-    found = scene(which, "bpf", "tracefs")
-
-    kernel, tracefs, bpf = found["kernel"], found["seen"]["tracefs"], found["seen"]["bpf"]
-    assert (tracefs["lost"], bpf["lost"]) == (0, 0)
-    assert tracefs["runs"] == bpf["runs"] == kernel["runs"]
-    for each in (tracefs, bpf):
-        if each["run_ns"] is not None:  # a hidden thread's switches are missing on some machines
-            assert each["run_ns"] == pytest.approx(kernel["run_ns"], rel=RUN_TIME_SHARE)
-    for kind, count in bpf["kinds"].items():
-        assert tracefs["kinds"][kind] == pytest.approx(count, rel=COUNT_SHARE, abs=5), kind
-    assert tracefs["is_in_order"]
-    assert tracefs["tgids"] == bpf["tgids"]
+    assert_agrees(scene(which, "bpf", "tracefs"), "tracefs")
 
 
 def test_threads_are_named_and_new_ones_followed():
@@ -58,13 +30,7 @@ def test_threads_are_named_and_new_ones_followed():
 
 @pytest.mark.usefixtures("bpf")
 def test_events_without_room_are_counted_by_cpu_and_the_oldest_are_kept():
-    seen = scene("losses")
-
-    lost = seen["lost_by_cpu"][str(seen["cpu"])]
-    assert lost > 0
-    assert seen["cpus"] == [seen["cpu"]]
-    assert seen["lost_by_other"] == 0
-    assert seen["kept"] + lost >= seen["every"] * (1 - COUNT_SHARE)  # nothing is lost uncounted
+    assert_losses_are_counted(scene("losses", "tracefs"))
 
 
 def test_an_instance_of_a_killed_process_stops_and_is_removed_by_the_next():
@@ -94,7 +60,7 @@ def test_auto_takes_it_without_the_capabilities_for_bpf_and_says_why(tmp_path):
 def test_nothing_is_left_of_a_capture_whose_helper_is_killed(tmp_path):
     seen = scene("killed_helper", str(tmp_path), "tracefs")
 
-    assert seen["during"] >= 1
+    assert seen["during"]["instances"] >= 1
     assert seen["state"] == "failed"
     assert seen["left"] == {"files": [], "instances": [], "processes": []}
 

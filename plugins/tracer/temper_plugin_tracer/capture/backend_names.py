@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 AUTO = "auto"
-NAMES = ("bpf", "tracefs", "perfetto")
-"""By the order of trying."""
+NAMES = ("bpf", "tracefs", "bcc", "perfetto")
+"""By the order of trying. tracefs is tried before bcc, which compiles for seconds."""
 CHOICES = (AUTO, *NAMES)
 
 

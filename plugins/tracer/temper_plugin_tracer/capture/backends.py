@@ -7,6 +7,7 @@ from attrs import field, frozen
 
 from temper_core import BpfError, TemperError, explain_bpf_error
 from temper_plugin_tracer.capture.backend_names import names_to_try
+from temper_plugin_tracer.capture.bcc.recorder import BccRecorder
 from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
 from temper_plugin_tracer.capture.recording import Recorder
 from temper_plugin_tracer.capture.selection import Selection
@@ -24,6 +25,7 @@ class OpenRecorder(Recorder, Protocol):
 OPENERS: Mapping[str, Callable[[Selection], OpenRecorder]] = {
     "bpf": BpfRecorder.open,
     "tracefs": TracefsRecorder.open,
+    "bcc": BccRecorder.open,
 }
 """The backends that give events. Others give a whole trace."""
 

@@ -4,7 +4,7 @@ import mmap
 import os
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
@@ -21,7 +21,7 @@ from temper_plugin_tracer.capture.kernel_layout import (
     settings_of,
 )
 from temper_plugin_tracer.capture.living_threads import LivingThreads
-from temper_plugin_tracer.capture.rings import as_events, event_rings, name_ring
+from temper_plugin_tracer.capture.rings import Ring, as_events, event_rings, name_rings
 from temper_plugin_tracer.capture.selection import Selection
 
 ALL_RINGS_BYTES = 32 * 1024 * 1024
@@ -78,9 +78,10 @@ class BpfRecorder:
             cpus=cpus,
             bits=bits,
         )
-        self._names = name_ring(
+        (self._names,) = name_rings(
             skeleton.memory("names", NAME_BYTES << NAME_BITS),
             skeleton.memory("name_ring", RING_BYTES),
+            rings=1,
             bits=NAME_BITS,
         )
 
@@ -186,9 +187,7 @@ class BpfRecorder:
     def _choose(self, selection: Selection) -> None:
         for tgid in selection.processes:
             self._skeleton.update("processes", _TGID.pack(tgid), _TGID.pack(1))
-        if selection.cpus:
-            for cpu in _others(selection.cpus, len(self._rings)):
-                self._rings[cpu].state["is_left_out"][0] = 1
+        leave_out_others(self._rings, selection.cpus)
 
     def _detach(self) -> None:
         while self._links:
@@ -211,9 +210,11 @@ def _load(name: str, sizes: Mapping[str, int], content: bytes) -> Skeleton:
     return load_object(__package__ or "", name, max_entries=sizes, initial=constants)
 
 
-def _others(cpus: Iterable[int], count: int) -> list[int]:
-    chosen = frozenset(cpus)
-    return [cpu for cpu in range(count) if cpu not in chosen]
+def leave_out_others(rings: Sequence[Ring], cpus: Collection[int]) -> None:
+    """Have the programs leave out all CPUs but *cpus*, if there are any."""
+    for cpu, ring in enumerate(rings if cpus else ()):
+        if cpu not in cpus:
+            ring.state["is_left_out"][0] = 1
 
 
 def possible_cpus(sys_root: str = "/sys") -> int:

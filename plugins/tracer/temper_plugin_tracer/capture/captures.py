@@ -38,7 +38,8 @@ from temper_plugin_tracer.capture.unlinked_file import PARTIAL
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-HELPER_MEMORY = 256 * MIB
+HELPER_MEMORY = 384 * MIB
+"""With its children: bcc takes 165 MiB to compile."""
 WRITING_S = 600.0
 """How long the helper may take to write the trace after the recording, at the lowest priority."""
 STOP_S = 3.0

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from temper_core import BpfError, Check, CheckState, MachineError, explain_bpf_error, load_object
+from temper_plugin_tracer.capture.bcc.installed import find_bcc
 from temper_plugin_tracer.capture.tracefs.instance import TracingInstance, mounted
 from temper_plugin_tracer.capture.whole_node.programs import find_programs
 
@@ -17,7 +18,6 @@ NAMES = {
     "perfetto": "trace backend perfetto",
 }
 CACHED_S = 60.0
-NO_BCC = "python3-bpfcc is not installed"
 NOT_NEEDED = "none is needed where another backend works"
 
 
@@ -63,11 +63,14 @@ def tracefs_check(place: Callable[[], Path] = mounted) -> Check:
         return Check(name, CheckState.WARNING, str(error), NOT_NEEDED)
 
 
-def bcc_check() -> Check:
-    """Say that no capture uses bcc."""
-    is_installed = Path("/usr/lib/python3/dist-packages/bcc").is_dir()
-    detail = "bcc is installed, and no capture uses it yet" if is_installed else NO_BCC
-    return Check(NAMES["bcc"], CheckState.UNKNOWN, detail, "" if is_installed else NOT_NEEDED)
+def bcc_check(root: Path = Path("/")) -> Check:
+    """Look for bcc and for what it compiles with. Only a capture has it compile."""
+    name = NAMES["bcc"]
+    try:
+        found = find_bcc(root)
+    except MachineError as error:
+        return Check(name, CheckState.UNKNOWN, str(error), NOT_NEEDED)
+    return Check(name, CheckState.OK, f"{found} compiles the recorder for each capture")
 
 
 def perfetto_check(path: str | None = None) -> Check:

@@ -1,4 +1,4 @@
-"""The layouts that ``recorder.bpf.c`` shares with user space."""
+"""The layouts that ``records.h`` and ``recorder.bpf.c`` share with user space."""
 
 import struct
 from typing import Final
@@ -20,11 +20,12 @@ NAME: Final = np.dtype(
         ("comm", "S16"),
         ("kind", "<u4"),
         ("flags", "<u4"),
-        ("unused", "<u4"),
+        ("parent", "<u4"),
         ("lap", "<u4"),
     ]
 )
-"""The name of a thread at a moment. ``flags`` are those of task_struct."""
+"""The name of a thread at a moment. ``flags`` are those of task_struct. Of a new thread bcc notes
+the one that has made it as ``parent``."""
 
 RING: Final = np.dtype(
     {

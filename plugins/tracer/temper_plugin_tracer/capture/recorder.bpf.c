@@ -4,24 +4,16 @@
  *
  * User space drains the rings while it records. A slot is reserved by an atomic addition, because
  * an interrupt may record in the middle of another record. It is whole when its last field is the
- * lap of the ring, so user space stops reading before a slot that is still being written. The
- * layouts are those of capture/kernel_layout.py and trace/events.py.
+ * lap of the ring, so user space stops reading before a slot that is still being written.
+ * records.h has the layouts.
  */
 #include "temper_core/bpf/kernel.h"
+#include "plugins/tracer/temper_plugin_tracer/capture/records.h"
 
 #define MOST_SELECTED 8
 #define SLACK 8 /* slots that nested records of one CPU may take after a ring was seen to have room */
 #define MOST_CPUS_AT_ONCE 64 /* that note a name at one moment */
-#define PREEMPTED 0x100
-#define TASK_REPORT 0x7f
-#define REPORT_IDLE 0x80
-#define TASK_IDLE 0x402
-#define TASK_RTLOCK_WAIT 0x1000
-#define TASK_FROZEN 0x8000
-#define UNINTERRUPTIBLE 0x2
 #define MAX_RT_PRIO 100
-#define INTERRUPT_WAKES 1
-#define IS_THROTTLED 1
 #define TIMED_EVERY 64
 
 char LICENSE[] SEC("license") = "GPL";
@@ -50,57 +42,6 @@ struct task_struct___throttled {
 };
 
 #pragma clang attribute pop
-
-enum kind {
-	SWITCH = 1,
-	WAKING = 2,
-	MIGRATION = 3,
-	INTERRUPT_BEGINS = 4,
-	INTERRUPT_ENDS = 5,
-	SOFTIRQ_BEGINS = 6,
-	SOFTIRQ_ENDS = 7,
-};
-
-enum name_kind {
-	LIVES = 1,
-	FORKED = 2,
-	EXECUTED = 3,
-	RENAMED = 4,
-	EXITED = 5,
-};
-
-struct event {
-	u64 ns;
-	u32 prev, next, tgid;
-	u16 cpu, target, state;
-	s16 prio;
-	u8 kind, flags;
-	u16 lap;
-};
-
-struct name {
-	u64 ns;
-	u64 cgroup;
-	u32 tid, tgid;
-	char comm[TASK_COMM_LEN];
-	u32 kind, flags;
-	u32 unused;
-	u32 lap;
-};
-
-/* One per CPU. What user space writes has a cache line of its own. */
-struct ring {
-	u64 reserved;
-	u64 lost;
-	u64 interrupts; /* handlers that run now */
-	u64 timed, timed_ns; /* what some of the events took, where the newest are kept */
-	u64 passed; /* events that the selection left out, counted there too */
-	u64 unused[2];
-	u64 taken;     /* user space: the events before it are drained */
-	u64 near;      /* until then a selected thread may wait or run here */
-	u64 is_left_out; /* user space: nothing of this CPU is recorded */
-	u64 unused_too[5];
-};
 
 struct settings {
 	u64 near_ns;
@@ -275,22 +216,6 @@ static __always_inline void commit(struct ring *ring, struct event *event, u64 a
 	}
 }
 
-static __always_inline u32 reported_state(struct task_struct *task, bool preempt, u32 state)
-{
-	u32 shown = (state | task->exit_state) & TASK_REPORT;
-
-	if (preempt)
-		return PREEMPTED;
-	if ((state & TASK_IDLE) == TASK_IDLE)
-		return REPORT_IDLE;
-	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
-		return UNINTERRUPTIBLE;
-	for (u32 bit = 0x40; bit; bit >>= 1)
-		if (shown & bit)
-			return bit; /* the trace point shows the highest one, as fls() in task_state_index() */
-	return 0;
-}
-
 /*
  * The thread that leaves its CPU may not run before the quota of its cgroup is filled up. Since 6.18
  * each thread is taken off the queue ("sched/fair: Switch to task based throttle model"), and before
@@ -337,7 +262,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	event->tgid = next->tgid;
 	event->cpu = cpu;
 	event->target = cpu;
-	event->state = reported_state(prev, preempt, state);
+	event->state = state_shown(state, prev->exit_state, preempt);
 	event->prio = next->prio;
 	commit(ring, event, at, SWITCH, stays_runnable && is_throttled(prev) ? IS_THROTTLED : 0);
 	return 0;

@@ -6,7 +6,7 @@ import numpy as np
 from attrs import define, field
 
 from temper_plugin_tracer.capture.drained import end_to_end, in_time_order
-from temper_plugin_tracer.capture.kernel_layout import EVENT_BYTES, NAME, RING
+from temper_plugin_tracer.capture.kernel_layout import EVENT_BYTES, NAME, RING, RING_BYTES
 from temper_plugin_tracer.trace.events import SCHED_EVENT
 
 LAP_OF_EVENTS = 0xFFFF
@@ -58,8 +58,13 @@ class Ring:
         return part if is_whole.all() else part[: int(is_whole.argmin())]
 
 
-def event_rings(events: mmap.mmap, states: mmap.mmap, *, cpus: int, bits: int) -> tuple[Ring, ...]:
-    """Return the rings of all CPUs. A record's ``spare`` holds its lap."""
+def event_rings(
+    events: mmap.mmap, states: mmap.mmap, *, cpus: int, bits: int, first: int = 0
+) -> tuple[Ring, ...]:
+    """Return the rings of all CPUs. A record's ``spare`` holds its lap.
+
+    Their states begin at number *first* of *states*.
+    """
     names = SCHED_EVENT.names or ()
     layout = np.dtype(
         {
@@ -70,14 +75,15 @@ def event_rings(events: mmap.mmap, states: mmap.mmap, *, cpus: int, bits: int) -
     )
     size = 1 << bits
     records = np.frombuffer(events, layout, count=cpus * size).reshape(cpus, size)
-    state = np.frombuffer(states, RING, count=cpus)
+    state = np.frombuffer(states, RING, count=cpus, offset=first * RING_BYTES)
     return tuple(Ring(records[cpu], state[cpu : cpu + 1], LAP_OF_EVENTS) for cpu in range(cpus))
 
 
-def name_ring(names: mmap.mmap, state: mmap.mmap, *, bits: int) -> Ring:
-    """Return the ring of names."""
-    records = np.frombuffer(names, NAME, count=1 << bits)
-    return Ring(records, np.frombuffer(state, RING, count=1), LAP_OF_NAMES)
+def name_rings(names: mmap.mmap, states: mmap.mmap, *, rings: int, bits: int) -> tuple[Ring, ...]:
+    """Return rings of names."""
+    records = np.frombuffer(names, NAME, count=rings << bits).reshape(rings, 1 << bits)
+    state = np.frombuffer(states, RING, count=rings)
+    return tuple(Ring(records[at], state[at : at + 1], LAP_OF_NAMES) for at in range(rings))
 
 
 def as_events(records: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Self
 
@@ -14,6 +14,7 @@ from attrs import define, field
 
 from temper_core import MachineError
 from temper_plugin_tracer.capture.bounds import Bounds, Ending
+from temper_plugin_tracer.capture.children import end_with_parent, last_line
 from temper_plugin_tracer.capture.tracefs.instance import TracingInstance
 from temper_plugin_tracer.capture.whole_node.programs import Programs
 
@@ -134,7 +135,7 @@ class Session:
                 stdin=subprocess.PIPE if words else subprocess.DEVNULL,
                 stdout=output,
                 stderr=self._words,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - this process has one thread
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - this process has one thread
             )
         except OSError as error:
             raise MachineError(f"{program}: {error.strerror}") from error
@@ -154,13 +155,4 @@ class Session:
     def _last_words(self) -> str:
         size = self._words.seek(0, os.SEEK_END)
         self._words.seek(max(0, size - WORDS_BYTES))
-        return _last_of(self._words.read().decode(errors="replace").splitlines())
-
-
-def _end_with_parent() -> None:
-    """Do nothing: the launcher of helpers has children of fork end with their parent."""
-
-
-def _last_of(lines: Iterable[str]) -> str:
-    told = [" ".join(line.split()) for line in lines if line.strip()]
-    return f": {told[-1][:300]}" if told else ""
+        return last_line(self._words.read().decode(errors="replace").splitlines())

@@ -1,0 +1,13 @@
+"""Child processes of a capture's helper."""
+
+from collections.abc import Iterable
+
+
+def end_with_parent() -> None:
+    """Do nothing, as ``preexec_fn``: the launcher of helpers has children of fork end with it."""
+
+
+def last_line(lines: Iterable[str]) -> str:
+    """Return the last line that says something, after a colon. Empty without one."""
+    told = [" ".join(line.split()) for line in lines if line.strip()]
+    return f": {told[-1][:300]}" if told else ""
