@@ -41,6 +41,7 @@ COMMANDS = {
     "k8s restore": [("odd", "--timeout", "1"), (ARGUMENT,)],
     "k8s status": [()],
     "k8s trace": [(ARGUMENT,)],
+    "k8s trace-compare": [(ARGUMENT, "shop/web")],
     "lint": [SETTINGS, ("--from", "b.json"), (*SETTINGS, "--explain", ARGUMENT)],
     "machine": [("--sys-root", ARGUMENT)],
     "map": [SETTINGS],

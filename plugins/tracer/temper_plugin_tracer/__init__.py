@@ -52,14 +52,16 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper wakes``, the group ``temper trace``, and ``kubectl temper trace``."""
+    """Contribute ``temper wakes``, the group ``temper trace``, and both of ``kubectl temper``."""
     wakes = "Show which threads wake each other, and which wait for a CPU behind others."
     trace = "Capture traces of the kernel's scheduler, and analyze them."
     remote = "Capture a pod on its node as a trace for Perfetto."
+    compare = "Capture two pods, and show how their runs and waits differ."
     return [
         Command("wakes", wakes, _load_command),
         Command("trace", trace, _load_group),
         Command("trace", remote, _load_remote, under="kubectl temper"),
+        Command("trace-compare", compare, _load_comparison, under="kubectl temper"),
     ]
 
 
@@ -89,5 +91,11 @@ def _load_group() -> "click.Command":
 
 def _load_remote() -> "click.Command":
     from temper_plugin_tracer.remote.command import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_comparison() -> "click.Command":
+    from temper_plugin_tracer.remote.compare_command import command  # noqa: PLC0415 - slow
 
     return command

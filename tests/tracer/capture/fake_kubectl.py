@@ -1,8 +1,9 @@
 """kubectl without a cluster: objects from a folder, and ``exec`` in the host of a test.
 
-``FAKE_KUBECTL`` names the folder. ``objects/KIND.NAME.json`` is what ``get`` prints, and
-``host.json`` the command that enters the host. ``cut`` is the number of bytes of the first copy
-that arrive.
+``FAKE_KUBECTL`` names the folder. ``objects/KIND.NAME.json`` is what ``get`` prints, or for the
+pods of a node ``objects/KIND.NODE.json`` where there is one. ``host.json`` is the command that
+enters the host, or ``POD.json`` for an agent of that name. ``cut`` is the number of bytes of the
+first copy that arrive.
 """
 
 import json
@@ -16,7 +17,10 @@ FOLDER = Path(os.environ["FAKE_KUBECTL"])
 
 def get(words):
     names = [word for word in words if not word.startswith("--")]
-    path = FOLDER / "objects" / f"{'.'.join(names)}.json"
+    node = [word.rpartition("=")[2] for word in words if "spec.nodeName" in word]
+    path = FOLDER / "objects" / f"{'.'.join([*names, *node])}.json"
+    if not path.exists():
+        path = FOLDER / "objects" / f"{'.'.join(names)}.json"
     if not path.exists():
         kind, name = f"{names[0]}s", names[-1]
         sys.exit(f'Error from server (NotFound): {kind} "{name}" not found')
@@ -29,7 +33,8 @@ def run(words):
         log.write(json.dumps(words) + "\n")
     # The pods of the objects have no cgroups.
     command = [word for word in command if not word.startswith("--pod=shop/web")]
-    entered = json.loads((FOLDER / "host.json").read_text())
+    own = FOLDER / f"{words[words.index('--') - 1]}.json"
+    entered = json.loads((own if own.exists() else FOLDER / "host.json").read_text())
     done = subprocess.run(
         [*entered["enter"], *command, *entered["options"]], stdout=subprocess.PIPE, check=False
     )

@@ -56,8 +56,11 @@ class Cluster:
         return {**ENVIRONMENT, "PATH": path, "FAKE_KUBECTL": str(self.folder)}
 
     def trace(self, *words):
+        return self.temper("trace", *words)
+
+    def temper(self, *words):
         return subprocess.run(
-            [TEMPER, "k8s", "trace", *words],
+            [TEMPER, "k8s", *words],
             capture_output=True,
             text=True,
             check=False,

@@ -1,8 +1,8 @@
 """A capture by the agent in a pod: begun, waited for, and copied."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +22,26 @@ LARGEST_TRACE_BYTES = 1 << 30
 Row = Mapping[str, Any]
 
 
-def capture(agent: AgentPod, words: Sequence[str], seconds: float) -> Row:
-    """Capture with the options *words* of ``temper trace capture``. Return the trace's entry.
+def capture(asked: Sequence[tuple[AgentPod, Sequence[str]]], seconds: float) -> list[Row]:
+    """Capture by several agents at once. Return the entries of the traces.
 
-    An interruption ends the recording and keeps what there is. A second one raises Abort.
-    Raises InputError if the agent refuses, MachineError if nothing was captured.
+    *asked* has agents with options of ``temper trace capture``. An interruption ends the recordings
+    and keeps what there is. A second one raises Abort. Raises InputError if an agent refuses,
+    MachineError if nothing was captured.
     """
-    with held_interruptions(), agent.begin("trace", "capture", *words, "--output=json") as command:
+    with held_interruptions(), ExitStack() as begun:
+        commands = [
+            begun.enter_context(agent.begin("trace", "capture", *words, "--output=json"))
+            for agent, words in asked
+        ]
         progress = Progress("Ctrl-C ends it and keeps what there is")
-        _await(agent, command, seconds, progress)
-        entry = command.finish()
+        _await([agent for agent, _ in asked], commands, seconds, progress)
+        entries = [command.finish() for command in commands]
         progress.end("the capture is over")
-    if not isinstance(entry, Mapping) or not text(entry, "id"):
-        raise MachineError(f"{agent.name} answers with no trace: is its version another?")
-    return entry
+    for (agent, _), entry in zip(asked, entries, strict=True):
+        if not isinstance(entry, Mapping) or not text(entry, "id"):
+            raise MachineError(f"{agent.name} answers with no trace: is its version another?")
+    return entries
 
 
 def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) -> int:
@@ -64,17 +70,23 @@ def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) 
     return size
 
 
-def _await(agent: AgentPod, command: RemoteCommand, seconds: float, progress: Progress) -> None:
-    """Wait for the end of *command*, and show how long the recording still takes."""
+def _await(
+    agents: Iterable[AgentPod],
+    commands: Sequence[RemoteCommand],
+    seconds: float,
+    progress: Progress,
+) -> None:
+    """Wait for the end of *commands*, and show how long the recordings still take."""
     began, is_ending = time.monotonic(), False
-    while command.process.poll() is None:
+    while any(command.process.poll() is None for command in commands):
         progress.show(bar(time.monotonic() - began, seconds))
         if not is_interrupted(LOOK_EVERY_S):
             continue
         if is_ending:
             raise click.Abort
         is_ending = True
-        _end(agent)
+        for agent in agents:
+            _end(agent)
 
 
 def _end(agent: AgentPod) -> None:

@@ -4,28 +4,17 @@ from pathlib import Path
 
 import click
 
-from temper_core.console import FiniteRange, Progress, output_option, print_json, printable
-from temper_plugin_tracer.capture import bounds
+from temper_core.console import Progress, output_option, print_json, printable
 from temper_plugin_tracer.remote import capturing
 from temper_plugin_tracer.remote.kubectl import Kubectl
+from temper_plugin_tracer.remote.options import capture_options
 from temper_plugin_tracer.remote.placing import place
 from temper_plugin_tracer.trace.commands.progress_bar import in_words
 
 
 @click.command("trace")
 @click.argument("pod")
-@click.option("--kubeconfig", default="", metavar="FILE", help="Instead of KUBECONFIG.")
-@click.option("--context", default="", help="Instead of the current one.")
-@click.option(
-    "-n", "--namespace", default="temper", show_default=True, help="Where Temper is installed."
-)
-@click.option(
-    "--seconds",
-    type=FiniteRange(min=bounds.LEAST_S, max=bounds.LONGEST_S),
-    default=bounds.USUAL_S,
-    show_default=True,
-    help="Duration of the recording.",
-)
+@capture_options
 @click.option("--container", default="", help="Capture this container of the pod only.")
 @click.option(
     "--out",
@@ -56,7 +45,7 @@ def command(  # noqa: PLR0913 - one for each option
     words = [f"--pod={placed.pod}", f"--seconds={seconds}"]
     if container:
         words.append(f"--container={container}")
-    entry = capturing.capture(placed.agent, words, seconds)
+    [entry] = capturing.capture([(placed.agent, words)], seconds)
     path = out or Path(f"{placed.pod.rpartition('/')[2]}.pftrace")
     progress = Progress()
     capturing.fetch(placed.agent, entry, path, progress.show)

@@ -26,6 +26,11 @@ def command(before: Path, after: Path, by: str, of: str, top: int, output: str) 
     BEFORE and AFTER are traces of two times, or of two nodes. Sums are given by the second, so
     that their lengths may differ.
     """
+    show_comparison(before, after, by=by, of=of, top=top, output=output)
+
+
+def show_comparison(before: Path, after: Path, *, by: str, of: str, top: int, output: str) -> None:
+    """Print how runs and waits differ between two traces. Raises InputError for a bad one."""
     from attrs import asdict  # noqa: PLC0415 - slow
 
     from temper_plugin_tracer.trace.analysis.comparison import changes  # noqa: PLC0415 - slow
