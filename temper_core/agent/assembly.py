@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from attrs import evolve
+
 from temper_core.agent.loop import Agent, Parts
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import SteeringControl
@@ -24,7 +26,7 @@ from temper_core.instruments.upkeep import InstrumentUpkeep, StateDirectories
 from temper_core.lint.windows import Linter
 from temper_core.node import builtin_plugin
 from temper_core.node.cgroups import CgroupTree, detect_cgroups
-from temper_core.node.pod_watch import open_pod_source
+from temper_core.node.pod_watch import PodWatch, open_pod_source
 from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
@@ -35,6 +37,7 @@ from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.contributions import PodSourceContext
 from temper_core.records.instruments import MIB, Instrument
 from temper_core.records.invariants import Invariant
+from temper_core.records.machine import MachineShape
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import exclusive_access, lock_for_life, may_enforce
@@ -56,12 +59,10 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     """
     roots = roots or Roots.of(settings)
     machine = read_machine()
-    node = settings.node_name
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
     find_engine = _find_engine(settings)
     profiles = ProfileWatch(settings, host, find_engine)
-    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
-    pods = open_pod_source(host, settings.pods.source, context)
+    pods = _pod_watch(settings, machine, host)
     events = EventLog()
     keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))
     requests = _safe_mode_requests(settings, wake, events, keeper)
@@ -71,43 +72,6 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     scheduler = Scheduler(settings, requests, roots=roots, hint_map=steering)
     restoration = Restoration(settings, requests, steering, roots)
     published = Published(settings, host, scheduler, requests, pods, profiles)
-    mounts = detect_cgroups()
-    cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
-    observer = Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
-    published.show_events(events)
-    trials = TrialBook(
-        lambda: frozenset(pod.key for pod in pods.pods),
-        machine,
-        find_engine,
-        wake.set,
-        record=events.record,
-    )
-    published.show_trials(trials)
-    charges = InstrumentCharges(observer.cost.part)
-    helpers = _helpers(settings, charges)
-    states = StateDirectories(
-        Path(settings.safe_mode.state).parent,
-        writing=restoration.writing,
-        record=events.record,
-        charge=charges,
-    )
-    instruments = Instruments(
-        host,
-        host.gather("temper_instruments", Instrument),
-        AgentParts(
-            node=node,
-            machine=machine,
-            lookup=PlanLookup(published.plan),
-            safe_mode=InstrumentRequests(requests, restoration),
-            helpers=helpers,
-            trials=trials,
-            recorder=events,
-            state=states.of,
-            charge=charges,
-            upkeep=InstrumentUpkeep(states, helpers),
-        ),
-    )
-    published.show_instruments(instruments)
     parts = Parts(
         settings=settings,
         host=host,
@@ -116,24 +80,87 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         decider=Decider(settings, machine, host, profiles.catalogue),
         steering=steering,
         scheduler=scheduler,
-        observer=observer,
+        observer=_observer(settings, machine, wake),
         linter=_linter(settings, host),
         published=published,
-        server=AgentServer(
-            published,
-            settings.server,
-            series_limit=settings.observe.series_limit,
-            node=settings.node_name,
-        ),
+        server=_server(settings, published),
         requests=requests,
         lock=lambda: lock_for_life(settings, roots),
-        instruments=instruments,
         restoration=restoration,
-        trials=trials,
+        trials=_trials(machine, find_engine, pods, wake, events),
         events=EventWatch(events, keeper, scheduler, requests, profiles),
         watchdog=Watchdog(settings.scheduler.loop_deadline_s),
     )
+    parts = evolve(parts, instruments=_instruments(parts, restoration, machine, events))
+    published.show_events(events)
+    published.show_trials(parts.trials)
+    published.show_instruments(parts.instruments)
     return Agent(parts, wake)
+
+
+def _pod_watch(settings: Settings, machine: MachineShape, host: PluginHost) -> PodWatch:
+    node = settings.node_name
+    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
+    return open_pod_source(host, settings.pods.source, context)
+
+
+def _observer(settings: Settings, machine: MachineShape, wake: LoopWaker) -> Observer:
+    mounts = detect_cgroups()
+    cgroups = CgroupRoots.of(mounts.unified, mounts.v1)
+    node = settings.node_name
+    return Observer(machine, settings, node=node, cgroup_roots=cgroups, alarm=wake.set)
+
+
+def _server(settings: Settings, published: Published) -> AgentServer:
+    limit, node = settings.observe.series_limit, settings.node_name
+    return AgentServer(published, settings.server, series_limit=limit, node=node)
+
+
+def _trials(
+    machine: MachineShape,
+    find_engine: FindEngine,
+    pods: PodWatch,
+    wake: LoopWaker,
+    events: EventLog,
+) -> TrialBook:
+    return TrialBook(
+        lambda: frozenset(pod.key for pod in pods.pods),
+        machine,
+        find_engine,
+        wake.set,
+        record=events.record,
+    )
+
+
+def _instruments(
+    parts: Parts, restoration: Restoration, machine: MachineShape, events: EventLog
+) -> Instruments:
+    """Return the instruments of all plugins, with what *parts* offers them."""
+    settings = parts.settings
+    charges = InstrumentCharges(parts.observer.cost.part)
+    helpers = _helpers(settings, charges)
+    states = StateDirectories(
+        Path(settings.safe_mode.state).parent,
+        writing=restoration.writing,
+        record=events.record,
+        charge=charges,
+    )
+    return Instruments(
+        parts.host,
+        parts.host.gather("temper_instruments", Instrument),
+        AgentParts(
+            node=settings.node_name,
+            machine=machine,
+            lookup=PlanLookup(parts.published.plan),
+            safe_mode=InstrumentRequests(parts.requests, restoration),
+            helpers=helpers,
+            trials=parts.trials,
+            recorder=events,
+            state=states.of,
+            charge=charges,
+            upkeep=InstrumentUpkeep(states, helpers),
+        ),
+    )
 
 
 def _find_engine(settings: Settings) -> FindEngine:
