@@ -161,7 +161,7 @@ def _rehearse(text: str, request: _Asked, engine: "EngineBinary") -> "DryRun":
         from temper_core.engine.dry_run import rehearse
 
         return rehearse(engine, text, request.arguments, timeout_s=request.timeout_s or VERIFY_S)
-    from temper_core.scheduler.engine.load_trial import load_once
+    from temper_core.scheduler.engine_process.load_trial import load_once
 
     return load_once(engine.path, text, request.arguments, timeout_s=request.timeout_s or LOAD_S)
 

@@ -2,7 +2,7 @@
 
 parsed    by the engine's JSON reader: keys, types, names of matchers and kinds
 verified  also by its own rules: order, limits, ranges, hints (only without sched_ext)
-loaded    also by the kernel's verifier, behind a gate (``scheduler/engine/load_trial.py``)
+loaded    also by the kernel's verifier, behind a gate (``scheduler/engine_process/load_trial.py``)
 """
 
 from collections.abc import Sequence

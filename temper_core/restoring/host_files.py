@@ -20,7 +20,7 @@ from temper_core.events.event_file import FILE_NAME
 from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.instrument_directories import INSTRUMENTS, clear_instruments
 from temper_core.restoring.reasons import failure, named_strangers
-from temper_core.scheduler.engine.leftovers import PATTERNS
+from temper_core.scheduler.engine_process.leftovers import PATTERNS
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import Settings

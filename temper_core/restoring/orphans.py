@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.scheduler.engine.process import NEXT_PID_FILE, PID_FILE
+from temper_core.scheduler.engine_process.process import NEXT_PID_FILE, PID_FILE
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.scheduler.preflight.node_checks import start_of
 

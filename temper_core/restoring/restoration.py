@@ -21,7 +21,7 @@ from temper_core.restoring.nice_values import NiceValues, restore_nice_values
 from temper_core.restoring.orphans import end_orphan, find_orphans
 from temper_core.restoring.tracing_instances import remove_tracing_instances
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.engine.leftovers import remove_stale_socket
+from temper_core.scheduler.engine_process.leftovers import remove_stale_socket
 from temper_core.scheduler.host.agent_lock import (
     LOCK_FILE,
     AnotherAgentError,

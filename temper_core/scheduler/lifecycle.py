@@ -24,9 +24,9 @@ from temper_core.scheduler.change.starter import Starter
 from temper_core.scheduler.change.succession import Succession, SuccessionError
 from temper_core.scheduler.clocks import Clocks
 from temper_core.scheduler.counters import ChangeMethod, EngineCounters
-from temper_core.scheduler.engine.access import EngineAccess
-from temper_core.scheduler.engine.engine_run import VERIFY_S, EnginePhase, EngineRun
-from temper_core.scheduler.engine.stop_ladder import KILL_S
+from temper_core.scheduler.engine_process.access import EngineAccess
+from temper_core.scheduler.engine_process.engine_run import VERIFY_S, EnginePhase, EngineRun
+from temper_core.scheduler.engine_process.stop_ladder import KILL_S
 from temper_core.scheduler.failure.backoff import backoff_for
 from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
 from temper_core.scheduler.failure.recovery import Recovery

@@ -3,7 +3,7 @@
 from attrs import frozen
 
 from temper_core.records.snapshots import Mode, SafeModeReason
-from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun
+from temper_core.scheduler.engine_process.engine_run import EnginePhase, EngineRun
 from temper_core.scheduler.preflight.preflight import Hold
 
 

@@ -4,7 +4,7 @@ import structlog
 from attrs import define
 
 from temper_core.scheduler.counters import ChangeMethod, EngineCounters
-from temper_core.scheduler.engine.engine_run import EngineRun
+from temper_core.scheduler.engine_process.engine_run import EngineRun
 from temper_core.scheduler.failure.diagnosis import Diagnosis
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

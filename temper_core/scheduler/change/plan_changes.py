@@ -11,8 +11,8 @@ from temper_core.scheduler.change.reload_policy import ReloadPolicy
 from temper_core.scheduler.change.starter import Starter
 from temper_core.scheduler.change.succession import Succession
 from temper_core.scheduler.counters import ChangeMethod
-from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun
-from temper_core.scheduler.engine.gate import GateError
+from temper_core.scheduler.engine_process.engine_run import EnginePhase, EngineRun
+from temper_core.scheduler.engine_process.gate import GateError
 from temper_core.scheduler.failure.backoff import Backoff
 from temper_core.scheduler.failure.diagnosis import Diagnosis, EndKind
 from temper_core.scheduler.preflight.preflight import verdict

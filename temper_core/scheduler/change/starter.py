@@ -11,11 +11,11 @@ from temper_core.errors import EngineError, PlanError, TemperError
 from temper_core.records.checks import Check
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.scheduler.change.plan_book import Candidate
-from temper_core.scheduler.engine.access import EngineAccess
-from temper_core.scheduler.engine.engine_run import EngineRun, Limits
-from temper_core.scheduler.engine.environment import EngineEnvironment
-from temper_core.scheduler.engine.leftovers import remove_leftovers
-from temper_core.scheduler.engine.process import Launch, spawn
+from temper_core.scheduler.engine_process.access import EngineAccess
+from temper_core.scheduler.engine_process.engine_run import EngineRun, Limits
+from temper_core.scheduler.engine_process.environment import EngineEnvironment
+from temper_core.scheduler.engine_process.leftovers import remove_leftovers
+from temper_core.scheduler.engine_process.process import Launch, spawn
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.kernel import KernelLog
 from temper_core.scheduler.host.roots import Roots

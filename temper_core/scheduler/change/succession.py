@@ -14,7 +14,7 @@ import structlog
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation
 from temper_core.scheduler.change.starter import Starter
-from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun
+from temper_core.scheduler.engine_process.engine_run import EnginePhase, EngineRun
 from temper_core.scheduler.host.kernel import SchedExt
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

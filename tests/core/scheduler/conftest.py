@@ -21,7 +21,7 @@ from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.clocks import Clocks
-from temper_core.scheduler.engine.access import EngineAccess
+from temper_core.scheduler.engine_process.access import EngineAccess
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler

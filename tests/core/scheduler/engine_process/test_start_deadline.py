@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from temper_core.scheduler.engine.start_deadline import StartDeadline, cpu_seconds
+from temper_core.scheduler.engine_process.start_deadline import StartDeadline, cpu_seconds
 from tests.patience import PATIENCE_S
 
 

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from temper_core.scheduler.engine.proof import prove
+from temper_core.scheduler.engine_process.proof import prove
 from temper_core.scheduler.host.kernel import KernelState, KernelStateWord
 
 ATTACHED = KernelState(KernelStateWord.ENABLED, "layered_1.1.4", switch_all=1, enable_seq=8)

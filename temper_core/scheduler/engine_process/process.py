@@ -13,8 +13,8 @@ from attrs import field, frozen
 
 from temper_core.errors import EngineError
 from temper_core.scheduler import engine_launcher
-from temper_core.scheduler.engine.gate import Gate
-from temper_core.scheduler.engine.output_tail import OutputTail
+from temper_core.scheduler.engine_process.gate import Gate
+from temper_core.scheduler.engine_process.output_tail import OutputTail
 from temper_core.scheduler.preflight.node_checks import start_of
 
 OUTPUT_LIMIT_BYTES = 256 * 1024

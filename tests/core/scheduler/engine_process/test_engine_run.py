@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from temper_core.engine.stats import StatsClient
 from temper_core.records.plans import Generation
-from temper_core.scheduler.engine.engine_run import EnginePhase, EngineRun, Limits
-from temper_core.scheduler.engine.environment import EngineEnvironment
+from temper_core.scheduler.engine_process.engine_run import EnginePhase, EngineRun, Limits
+from temper_core.scheduler.engine_process.environment import EngineEnvironment
 from temper_core.scheduler.host.kernel import KernelLog
 
 

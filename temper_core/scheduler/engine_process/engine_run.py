@@ -17,13 +17,13 @@ from attrs import frozen
 from temper_core.engine.stats import StatsClient
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation
-from temper_core.scheduler.engine.environment import EngineEnvironment
-from temper_core.scheduler.engine.gate import FREE, GateError
-from temper_core.scheduler.engine.process import EngineProcess
-from temper_core.scheduler.engine.proof import layer_names, prove
-from temper_core.scheduler.engine.start_deadline import StartDeadline, cpu_seconds
-from temper_core.scheduler.engine.stop_ladder import Rung, StopLadder
 from temper_core.scheduler.engine_launcher import NO_GATE
+from temper_core.scheduler.engine_process.environment import EngineEnvironment
+from temper_core.scheduler.engine_process.gate import FREE, GateError
+from temper_core.scheduler.engine_process.process import EngineProcess
+from temper_core.scheduler.engine_process.proof import layer_names, prove
+from temper_core.scheduler.engine_process.start_deadline import StartDeadline, cpu_seconds
+from temper_core.scheduler.engine_process.stop_ladder import Rung, StopLadder
 from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
 from temper_core.scheduler.host.kernel import KernelState
 

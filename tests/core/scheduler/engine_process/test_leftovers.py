@@ -2,7 +2,7 @@
 
 import socket
 
-from temper_core.scheduler.engine.leftovers import remove_leftovers
+from temper_core.scheduler.engine_process.leftovers import remove_leftovers
 from temper_core.settings import Settings
 
 LEFT = ["engine-1.json", "engine-2.json", "engine-2.gate", "engine.pid", "engine-next.pid"]

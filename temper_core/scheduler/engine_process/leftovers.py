@@ -7,7 +7,7 @@ from pathlib import Path
 
 import structlog
 
-from temper_core.scheduler.engine.process import NEXT_PID_FILE, PID_FILE
+from temper_core.scheduler.engine_process.process import NEXT_PID_FILE, PID_FILE
 from temper_core.scheduler.host.agent_lock import exclusive_access
 from temper_core.scheduler.host.roots import Roots
 from temper_core.settings.models import Settings

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import structlog
 
-from temper_core.scheduler.engine.environment import EngineEnvironment
-from temper_core.scheduler.engine.process import EngineProcess
+from temper_core.scheduler.engine_process.environment import EngineEnvironment
+from temper_core.scheduler.engine_process.process import EngineProcess
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -17,7 +17,7 @@ import pytest
 
 from temper_core.errors import EngineError
 from temper_core.scheduler import engine_launcher
-from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
+from temper_core.scheduler.engine_process.process import EngineProcess, Launch, spawn
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight.node_checks import own_engine
 from tests.patience import PATIENCE_S
@@ -25,7 +25,7 @@ from tests.patience import PATIENCE_S
 AGENT = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.engine.process import Launch, spawn
+from temper_core.scheduler.engine_process.process import Launch, spawn
 arguments = ("-c", "exec sleep 600")
 process = spawn(Launch(Path("/bin/sh"), "[]", Path(sys.argv[1]), arguments=arguments))
 print(process.pid, flush=True)

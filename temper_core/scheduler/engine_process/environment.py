@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import structlog
 
-from temper_core.scheduler.engine.leftovers import remove_stale_socket
+from temper_core.scheduler.engine_process.leftovers import remove_stale_socket
 from temper_core.scheduler.host.kernel import KernelLog, SchedExt
 from temper_core.scheduler.host.roots import Roots
 

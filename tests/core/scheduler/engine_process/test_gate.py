@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from temper_core.scheduler import engine_launcher
-from temper_core.scheduler.engine.gate import Gate, GateError
-from temper_core.scheduler.engine.process import EngineProcess, Launch, spawn
+from temper_core.scheduler.engine_process.gate import Gate, GateError
+from temper_core.scheduler.engine_process.process import EngineProcess, Launch, spawn
 from tests.core.scheduler.preflight.rights import can_gate
 from tests.patience import PATIENCE_S
 
@@ -257,7 +257,7 @@ def test_a_process_that_may_not_unshare_says_so(tmp_path):
 AGENT = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.engine.process import Launch, spawn
+from temper_core.scheduler.engine_process.process import Launch, spawn
 run, state = Path(sys.argv[1]), Path(sys.argv[2])
 script = ("-c", f"read word < {state}; exec sleep 600")
 process = spawn(Launch(Path("/bin/sh"), "[]", run, arguments=script, gated_file=state))

@@ -9,7 +9,7 @@ import pytest
 
 from temper_core.engine.dry_run import DryRunStage
 from temper_core.errors import EngineError
-from temper_core.scheduler.engine.load_trial import load_once
+from temper_core.scheduler.engine_process.load_trial import load_once
 from temper_core.scheduler.host.roots import Roots
 
 CONFIG = '[{"name": "all", "slice_us": 1}]'
