@@ -4,6 +4,7 @@ An iterator that raises, blocks for ever or never ends affects only its own stre
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import SimpleQueue
@@ -89,6 +90,11 @@ class Stream:
         self._thread.join(seconds)
         if self._thread.is_alive():
             interrupt(self._thread)
+
+    @property
+    def is_left(self) -> bool:
+        """Whether no piece is read any more."""
+        return self._is_left
 
     @property
     def is_open(self) -> bool:
@@ -194,7 +200,8 @@ def _closed(pieces: object) -> str:
 class Streams:
     """The streams of one listener, at most *most* at a time. Used from one event loop.
 
-    One network of clients has at most half of them.
+    One network of clients has at most half of them. A network that has fewer than others takes the
+    place of their oldest stream. As many as *most* streams that were left may still be closing.
     """
 
     most: int
@@ -211,14 +218,26 @@ class Streams:
         if self._is_ending:
             raise MachineError("the agent is stopping")
         self._open = {other: its for other, its in self._open.items() if other.is_open}
-        if len(self._open) >= self.most:
-            raise MachineError(f"{self.most} streams are open already; ask again later")
         share = max(1, self.most // 2)
         if network and list(self._open.values()).count(network) >= share:
             raise MachineError(f"{network} has {share} streams open already; close one of them")
+        if len(self._open) >= 2 * self.most or not self._has_place(network):
+            raise MachineError(f"{self.most} streams are open already; ask again later")
         stream = Stream(pieces, name, self.idle_s, on_end)
         self._open[stream] = network
         return stream
+
+    def _has_place(self, network: str) -> bool:
+        """Return whether *network* gets a place. End the oldest stream of the busiest for it."""
+        used = [stream for stream in self._open if not stream.is_left]
+        if len(used) < self.most:
+            return True
+        counts = Counter(self._open[stream] for stream in used)
+        busiest, count = counts.most_common(1)[0]
+        if not network or count <= counts[network] + 1:
+            return False
+        next(stream for stream in used if self._open[stream] == busiest).leave()
+        return True
 
     def leave(self) -> None:
         """End every stream, since the agent stops."""

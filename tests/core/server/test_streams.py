@@ -429,17 +429,57 @@ def test_64_streams_keep_nobody_from_probing_scraping_or_safe_mode(
 
 def test_a_client_leaves_half_of_the_streams_to_others(start, view, tap):
     view.served = [stream(lambda: iter(tap))]
-    address = (agent := start()).server.address
+    agent = start()
     with ExitStack() as stack:
         greedy = [head_of(stack.enter_context(agent.connect())) for _ in range(20)]
-        other = socket.create_connection(
-            (address.host, address.port), timeout=PATIENCE_S, source_address=("127.0.0.2", 0)
-        )
-        with other:
-            head = head_of(other)
+        head = head_of(stack.enter_context(dial(agent, "127.0.0.2")))
 
     assert sum(each.startswith(b"HTTP/1.1 200") for each in greedy) == BOUNDS.most_streams // 2
     assert head.startswith(b"HTTP/1.1 200")
+
+
+def test_two_greedy_clients_leave_streams_to_others(start, view, tap):
+    view.served = [stream(lambda: iter(tap))]
+    agent = start()
+    with ExitStack() as stack:
+        heads = {
+            host: [head_of(stack.enter_context(dial(agent, host))) for _ in range(10)]
+            for host in ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4")
+        }
+
+    served = {host: sum(b" 200 " in head for head in each) for host, each in heads.items()}
+    half = BOUNDS.most_streams // 2
+    assert (served["127.0.0.1"], served["127.0.0.2"]) == (half, half)
+    assert served["127.0.0.3"] >= BOUNDS.most_streams // 3
+    assert served["127.0.0.4"] >= BOUNDS.most_streams // 4 - 1
+
+
+def test_a_stream_that_makes_room_is_the_oldest_of_the_busiest(start, view, tap):
+    view.served = [stream(lambda: iter(tap))]
+    agent = start(bounds=evolve(BOUNDS, most_streams=4))
+    with ExitStack() as stack:
+        hosts = [f"127.0.0.{n}" for n in (1, 1, 2, 3, 4)]
+        opened = [stack.enter_context(dial(agent, host)) for host in hosts]
+        heads = [head_of(raw) for raw in opened]
+
+        assert [head[9:12] for head in heads] == [b"200"] * 5
+        assert opened[0].recv(2000) == b"0\r\n\r\n"
+
+
+def test_clients_with_a_stream_each_make_no_room_for_one_more(start, view, tap):
+    view.served = [stream(lambda: iter(tap))]
+    agent = start(bounds=evolve(BOUNDS, most_streams=2))
+    with ExitStack() as stack:
+        heads = [head_of(stack.enter_context(dial(agent, f"127.0.0.{n}"))) for n in range(1, 4)]
+
+    assert [head[9:12] for head in heads] == [b"200", b"200", b"503"]
+
+
+def dial(agent, host):
+    address = agent.server.address
+    return socket.create_connection(
+        (address.host, address.port), timeout=PATIENCE_S, source_address=(host, 0)
+    )
 
 
 def head_of(raw):
