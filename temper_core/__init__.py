@@ -106,7 +106,7 @@ _HOMES = {
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("LayerKind", "Tier"),
-    "temper_core.records.versions": ("satisfies",),
+    "temper_core.profiles.image_versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
     "temper_core.restoring.tracing_instances": ("remove_tracing_instances", "tracefs_mounts"),
     "temper_core.rich_output": ("VisibleConsole",),

@@ -38,6 +38,7 @@ from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.profiles.completed_files import completed_profiles
 from temper_core.profiles.covering import first_taker, takes_by_name
 from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.image_versions import satisfies
 from temper_core.profiles.lifetimes import Lifetime, Stay, group_stays
 from temper_core.profiles.matching import matches
 from temper_core.records.checks import Check, CheckState
@@ -98,7 +99,6 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
-from temper_core.records.versions import satisfies
 from temper_core.records.wakes import (
     Blocking,
     Party,

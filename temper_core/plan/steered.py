@@ -12,6 +12,7 @@ from temper_core.plan.capacity import Capacity
 from temper_core.plan.drafting import ALWAYS, PlanDraft, drafts_of, fold, over_layer_limit
 from temper_core.plan.groups import TierPods, tier_pods_of
 from temper_core.plan.held import held_shares
+from temper_core.plan.hint_numbers import hints_for
 from temper_core.plan.layers import Compiled, build_layers
 from temper_core.plan.places import GroupPlacement, places_of
 from temper_core.plan.remarks import adrift_notes, process_notes, yield_notes
@@ -20,7 +21,7 @@ from temper_core.plan.shares import Shares, share_out
 from temper_core.records.layers import Layer
 from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Note
-from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering, hints_for
+from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fnmatch import translate
 from functools import lru_cache
 
+from temper_core.profiles.image_versions import satisfies
 from temper_core.records.machine import MachineShape
 from temper_core.records.pods import Container, Pod
 from temper_core.records.profiles import (
@@ -14,7 +15,6 @@ from temper_core.records.profiles import (
     LoadedProfile,
     ShapeRange,
 )
-from temper_core.records.versions import satisfies
 
 EXACT, RANGE = 2, 1
 COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs")

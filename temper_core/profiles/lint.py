@@ -9,6 +9,7 @@ from attrs import fields, frozen
 
 from temper_core.patterns import finds
 from temper_core.profiles.engine_limits import MOST_GROUPS, wants_layer
+from temper_core.profiles.image_versions import contradict
 from temper_core.profiles.match_reach import covers
 from temper_core.records.profile_evidence import Effect, iso_date
 from temper_core.records.profiles import (
@@ -18,7 +19,6 @@ from temper_core.records.profiles import (
     Treatment,
     WorkloadProfile,
 )
-from temper_core.records.versions import contradict
 
 GENERIC_NAMES = frozenset(
     {

@@ -3,11 +3,11 @@
 import pytest
 
 from temper_core.errors import PlanError
+from temper_core.plan.hint_numbers import hints_for
 from temper_core.records.steering import (
     FIRST_GROUP_HINT,
     FIXED_HINTS,
     LARGEST_HINT,
-    hints_for,
 )
 
 MOST = LARGEST_HINT - FIRST_GROUP_HINT

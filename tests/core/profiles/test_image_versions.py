@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.records.versions import contradict, require_condition, satisfies, version_of
+from temper_core.profiles.image_versions import contradict, satisfies, version_of
+from temper_core.records.versions import require_condition
 
 
 @pytest.mark.parametrize(
