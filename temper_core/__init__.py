@@ -92,7 +92,8 @@ _HOMES = {
     "temper_core.records.plans": ("Assignment", "LayerPlan", "Note"),
     "temper_core.records.pods": ("Container", "Origin", "Pod", "QosClass"),
     "temper_core.profiles.documents": ("parse_profile",),
-    "temper_core.records.profiles": ("ThreadGroup", "Treatment", "WorkloadProfile"),
+    "temper_core.records.profiles": ("WorkloadProfile",),
+    "temper_core.records.thread_groups": ("ThreadGroup", "Treatment"),
     "temper_core.records.snapshots": (
         "LayerSample",
         "Mode",

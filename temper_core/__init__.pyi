@@ -83,7 +83,7 @@ from temper_core.records.lint import Finding, Severity, Violation, violation_id
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import Container, Origin, Pod, QosClass
-from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
+from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.restored import Leftover, Restored
 from temper_core.records.snapshots import (
     LayerSample,
@@ -97,6 +97,7 @@ from temper_core.records.snapshots import (
     Status,
     ThreadSample,
 )
+from temper_core.records.thread_groups import ThreadGroup, Treatment
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.wakes import (

@@ -10,7 +10,7 @@ from temper_core.profiles.covering import first_taker
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
-from temper_core.records.profiles import ThreadGroup
+from temper_core.records.thread_groups import ThreadGroup
 from temper_core.records.threads import ThreadIdentity
 
 

@@ -10,7 +10,7 @@ from temper_core.node.cgroup_names import CgroupKind, identify, is_named_by_syst
 from temper_core.node.pod_size import CpuSize
 from temper_core.node.quantities import cpu_millis
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
-from temper_core.records.profiles import LONGEST_COMM
+from temper_core.records.thread_groups import LONGEST_COMM
 from temper_core.settings.models import WorkloadRule
 
 UNIT_SUFFIXES = (".service", ".scope", ".slice")

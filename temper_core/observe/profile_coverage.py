@@ -10,9 +10,9 @@ from temper_core.plan.groups import layer_name
 from temper_core.profiles.covering import candidates, takes_at_birth, takes_by_name
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.plans import Assignment, LayerPlan
-from temper_core.records.profiles import ThreadGroup, Treatment
 from temper_core.records.snapshots import PodSample, ThreadSample
 from temper_core.records.steering import OPEN
+from temper_core.records.thread_groups import ThreadGroup, Treatment
 from temper_core.records.threads import ThreadIdentity
 
 MOST_VERDICTS = 256

@@ -8,7 +8,7 @@ from attrs import frozen
 from temper_core.plan.capacity import Capacity, counted
 from temper_core.plan.groups import TierPods
 from temper_core.profiles.conditions import GroupTarget, tier_conditions
-from temper_core.records.profiles import Treatment
+from temper_core.records.thread_groups import Treatment
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -22,8 +22,8 @@ from temper_core.profiles.conditions import (
     tier_conditions,
 )
 from temper_core.records.plans import Note
-from temper_core.records.profiles import Treatment
 from temper_core.records.steering import OPEN, SYSTEM
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.tiers import Tiers
 

@@ -13,8 +13,8 @@ from temper_core.plan.rule_words import match_words
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Assignment, LayerPlan
-from temper_core.records.profiles import ThreadGroup, Treatment
 from temper_core.records.steering import OPEN
+from temper_core.records.thread_groups import ThreadGroup, Treatment
 
 STATIC_LOSS = "without hints these threads stay in the layer of their tier"
 

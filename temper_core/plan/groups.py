@@ -10,7 +10,8 @@ from temper_core.plan.addresses import AddressedPod
 from temper_core.plan.capacity import MILLIS
 from temper_core.profiles.conditions import GroupTarget, Part, own_conditions
 from temper_core.records.plans import Note
-from temper_core.records.profiles import LoadedProfile, ThreadGroup, Treatment
+from temper_core.records.profiles import LoadedProfile
+from temper_core.records.thread_groups import ThreadGroup, Treatment
 from temper_core.records.tiers import Tier
 
 if TYPE_CHECKING:

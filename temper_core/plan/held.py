@@ -10,7 +10,7 @@ from temper_core.plan.shares import Shares, share_out
 from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
-from temper_core.records.profiles import Treatment
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.tiers import Tiers
 

@@ -11,8 +11,8 @@ from temper_core.plan.rounds import CoreGrant
 from temper_core.plan.shares import Shares
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Note
-from temper_core.records.profiles import Treatment
 from temper_core.records.steering import OPEN, SYSTEM, SteeredPlace
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import Isolation, LayerKind, Tier
 from temper_core.settings import Settings
 

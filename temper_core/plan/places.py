@@ -8,7 +8,6 @@ from temper_core.plan.addresses import Address, AddressedPod, AddressForm
 from temper_core.plan.blocks import system_names
 from temper_core.plan.groups import TierPods
 from temper_core.profiles.conditions import GroupTarget
-from temper_core.records.profiles import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import (
     OPEN,
     SYSTEM,
@@ -17,6 +16,7 @@ from temper_core.records.steering import (
     SteeredPlace,
     SteeringRule,
 )
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import Tier
 from temper_core.settings.tiers import PlanSettings
 

@@ -10,8 +10,8 @@ from temper_core.plan.demand import Demand, tier_demand
 from temper_core.plan.groups import OWNING_TIERS, GroupRequest, TierPods
 from temper_core.profiles.conditions import GroupTarget
 from temper_core.records.plans import Note
-from temper_core.records.profiles import Treatment
 from temper_core.records.steering import SYSTEM
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import LayerKind, Tier, TierOrSystem
 from temper_core.settings.tiers import Tiers
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from temper_core.records.pods import Pod
-from temper_core.records.profiles import Behaviour, ThreadMatch
 from temper_core.records.steering import ScopeKind, SteeredPlace, SteeringRule
+from temper_core.records.thread_groups import Behaviour, ThreadMatch
 
 MEASURES = (
     ("cpu_share", "share of a CPU"),

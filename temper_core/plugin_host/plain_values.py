@@ -29,6 +29,7 @@ from temper_core.records import (
     pods,
     profile_evidence,
     profiles,
+    thread_groups,
     tiers,
     traits,
 )
@@ -57,6 +58,7 @@ _MODULES = (
     pods,
     profile_evidence,
     profiles,
+    thread_groups,
     traits,
 )
 _OPAQUE = frozenset(

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.records.matchers import Matcher
-from temper_core.records.profiles import ThreadMatch
+from temper_core.records.thread_groups import ThreadMatch
 
 Condition = tuple[Matcher, ...]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import ThreadGroup, ThreadMatch
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch
 from temper_core.records.threads import ThreadIdentity
 
 

@@ -18,14 +18,11 @@ from temper_core.profiles.tables import (
     Table,
     completed_table,
 )
-from temper_core.records.profiles import (
+from temper_core.records.profiles import Bounds, DerivedProfile, Fingerprint, WorkloadProfile
+from temper_core.records.thread_groups import (
     Behaviour,
-    Bounds,
-    DerivedProfile,
-    Fingerprint,
     ThreadGroup,
     ThreadMatch,
-    WorkloadProfile,
     doubled_name_problem,
     early_rest_problem,
     empty_match_problem,

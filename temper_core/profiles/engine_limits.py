@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from temper_core.engine.capabilities import LARGEST_LAYER_COUNT, Capabilities, known_versions
 from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
-from temper_core.records.profiles import ThreadGroup, Treatment, WorkloadProfile
+from temper_core.records.profiles import WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup, Treatment
 
 NODES_OWN = 3
 """Layers that belong to no thread group: system, open, and that of the pod's tier."""

@@ -8,13 +8,8 @@ from functools import lru_cache
 from temper_core.profiles.image_versions import satisfies
 from temper_core.records.machine import MachineShape
 from temper_core.records.pods import Container, Pod
-from temper_core.records.profiles import (
-    LONGEST_COMM,
-    Bounds,
-    Fingerprint,
-    LoadedProfile,
-    ShapeRange,
-)
+from temper_core.records.profiles import Bounds, Fingerprint, LoadedProfile, ShapeRange
+from temper_core.records.thread_groups import LONGEST_COMM
 
 EXACT, RANGE = 2, 1
 COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs")

@@ -13,8 +13,8 @@ from attrs.validators import ge, gt
 
 from temper_core.profiles.covering import first_taker
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S, LOOK_EVERY_S
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.threads import ThreadIdentity
 
 BEHAVIOUR_AFTER_S = 2 * BEHAVIOUR_WINDOW_S

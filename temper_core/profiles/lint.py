@@ -12,13 +12,8 @@ from temper_core.profiles.engine_limits import MOST_GROUPS, wants_layer
 from temper_core.profiles.image_versions import contradict
 from temper_core.profiles.match_reach import covers
 from temper_core.records.profile_evidence import Effect, iso_date
-from temper_core.records.profiles import (
-    Fingerprint,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import Fingerprint, WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 
 GENERIC_NAMES = frozenset(
     {

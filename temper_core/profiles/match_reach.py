@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import islice, product
 from typing import Any
 
-from temper_core.records.profiles import (
+from temper_core.records.thread_groups import (
     LONGEST_COMM,
     Behaviour,
     ThreadGroup,

@@ -1,7 +1,7 @@
 """Evaluates the match of a thread group on a thread."""
 
 from temper_core.patterns import finds
-from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.thread_groups import Behaviour, ThreadMatch
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 
 LONGEST_TITLE = 1_024

@@ -12,16 +12,13 @@ from attrs.validators import optional
 
 from temper_core.records.profile_evidence import Evidence
 from temper_core.records.profile_keys import key_help
-from temper_core.records.profiles import (
+from temper_core.records.profiles import DerivedProfile, Fingerprint, ShapeRange, WorkloadProfile
+from temper_core.records.thread_groups import (
     ID_PATTERN,
     IDENTIFIER,
-    DerivedProfile,
-    Fingerprint,
-    ShapeRange,
     ThreadGroup,
     ThreadMatch,
     Treatment,
-    WorkloadProfile,
 )
 from temper_core.records.traits import Traits
 

@@ -21,9 +21,10 @@ from temper_core.records.machine import MachineShape
 from temper_core.records.names import NAME
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Pod
-from temper_core.records.profiles import ThreadGroup, WorkloadProfile
+from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import Snapshot
+from temper_core.records.thread_groups import ThreadGroup
 from temper_core.records.threads import ThreadIdentity
 
 MIB = 1024 * 1024

@@ -11,7 +11,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from temper_core.records.layers import Layer
-from temper_core.records.profiles import ThreadMatch
+from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.tiers import Tier
 
 LARGEST_HINT = 1_024

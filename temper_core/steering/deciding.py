@@ -13,8 +13,8 @@ from attrs import define, evolve, frozen
 from temper_core.plan.membership import place_index
 from temper_core.plan.place_index import Target
 from temper_core.records.plans import LayerPlan
-from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
+from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
 from temper_core.steering.scopes import PlacedCgroups

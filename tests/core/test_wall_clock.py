@@ -7,7 +7,8 @@ import pytest
 
 import temper_core
 from temper_core.profiles.trials import TrialBook
-from temper_core.records.profiles import ThreadGroup, WorkloadProfile
+from temper_core.records.profiles import WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup
 from temper_core.safe_mode.requests import SafeModeRequests
 
 READS = re.compile(r"time\.time\b|time\.time_ns|datetime\.now|datetime\.utcnow|date\.today")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from temper_core import DocumentError
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.thread_groups import Behaviour, ThreadMatch
 from temper_core.records.threads import ThreadBehaviour
 from temper_plugin_trainer.thread_tables import (
     TableMachine,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from temper_core.records.profiles import ThreadGroup, WorkloadProfile
+    from temper_core.records.profiles import WorkloadProfile
+    from temper_core.records.thread_groups import ThreadGroup
 
 
 @click.command("check")

@@ -11,7 +11,8 @@ from temper_core.cli.profiles.words import effect_of, given, profile_document
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
-    from temper_core.records.profiles import LoadedProfile, ThreadGroup
+    from temper_core.records.profiles import LoadedProfile
+    from temper_core.records.thread_groups import ThreadGroup
 
 
 @click.command("show")

@@ -6,7 +6,8 @@ from temper_core import Detection, Detector, hookimpl
 from temper_core.decide.decider import Decider
 from temper_core.plan import ProfileCatalogue
 from temper_core.profiles.loading import load_catalogue
-from temper_core.records.profiles import LoadedProfile, ThreadGroup, WorkloadProfile
+from temper_core.records.profiles import LoadedProfile, WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_machine, make_pod
 

@@ -8,15 +8,8 @@ from temper_core.decide.decider import Decider
 from temper_core.plan import ProfileCatalogue, render_engine
 from temper_core.plan.change import ChangeKind
 from temper_core.records.pods import Container
-from temper_core.records.profiles import (
-    Fingerprint,
-    LoadedProfile,
-    ProfileFailure,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import Fingerprint, LoadedProfile, ProfileFailure, WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.scheduler.change.reload_policy import ReloadPolicy
 from temper_core.settings.models import Settings
 from temper_core.settings.tiers import PlanSettings

@@ -10,15 +10,9 @@ import pytest
 from temper_core.engine.binary import EngineBinary, find_engine
 from temper_core.plan import ProfileCatalogue, decide
 from temper_core.records.pods import Container, QosClass
-from temper_core.records.profiles import (
-    Fingerprint,
-    LoadedProfile,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import Fingerprint, LoadedProfile, WorkloadProfile
 from temper_core.records.steering import FIXED_HINTS, Steering
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod
 

@@ -7,15 +7,8 @@ from hypothesis import strategies as st
 from temper_core.plan import ProfileCatalogue
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.records.pods import Container, Pod, QosClass
-from temper_core.records.profiles import (
-    Behaviour,
-    Fingerprint,
-    LoadedProfile,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import Fingerprint, LoadedProfile, WorkloadProfile
+from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings

@@ -5,7 +5,7 @@ import pytest
 from temper_core.errors import InputError
 from temper_core.plan import explain, explanation_document
 from temper_core.records.pods import Origin
-from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
+from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 

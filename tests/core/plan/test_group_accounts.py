@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from temper_core.plan import explain
-from temper_core.records.profiles import ThreadGroup, ThreadMatch, Treatment
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.settings import Settings
 
 HIGH = 100_000

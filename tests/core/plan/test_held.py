@@ -10,7 +10,7 @@ from temper_core.plan.groups import tier_pods_of
 from temper_core.plan.held import held_shares
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.conditions import GroupTarget
-from temper_core.records.profiles import Treatment
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 from temper_core.testing import make_machine

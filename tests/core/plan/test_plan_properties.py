@@ -15,7 +15,7 @@ from temper_core.plan import (
     render_engine,
 )
 from temper_core.records.pods import Pod
-from temper_core.records.profiles import Treatment
+from temper_core.records.thread_groups import Treatment
 from temper_core.records.tiers import LayerKind
 from temper_core.settings.tiers import Tiers
 from tests.core.plan.nodes import a_thread, nodes

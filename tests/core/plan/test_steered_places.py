@@ -5,8 +5,8 @@ import pytest
 from temper_core.plan import membership
 from temper_core.plan.place_index import PlaceIndex
 from temper_core.records.pods import Container, Origin, QosClass
-from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import Scope, ScopeKind, SteeredPlace, SteeringRule
+from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings

@@ -10,8 +10,8 @@ from temper_core.engine.binary import verify_offline
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
 from temper_core.plan import plan_document, render_engine
-from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.steering import FIRST_GROUP_HINT, FIXED_HINTS
+from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import LayerKind
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings

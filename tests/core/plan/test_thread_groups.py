@@ -1,7 +1,8 @@
 import pytest
 
 from temper_core.plan import membership
-from temper_core.records.profiles import Fingerprint, ThreadGroup, ThreadMatch, Treatment
+from temper_core.records.profiles import Fingerprint
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import LayerKind
 

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from temper_core.engine.matching import holds
 from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
-from temper_core.records.profiles import ThreadMatch
+from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.threads import ThreadIdentity
 
 NAMES = ["a", "ab", "abc", "b", "ba"]

@@ -4,7 +4,8 @@ import pytest
 
 from temper_core import DocumentError, parse_profile
 from temper_core.profiles.documents import complete
-from temper_core.records.profiles import DerivedProfile, Evidence, Treatment
+from temper_core.records.profiles import DerivedProfile, Evidence
+from temper_core.records.thread_groups import Treatment
 
 PARENT = """
 id = "db"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from temper_core.patterns import finds
 from temper_core.profiles.match_reach import covers, hidden, impossibilities, unreachable
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import Behaviour, ThreadGroup, ThreadMatch
+from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch
 from temper_core.records.threads import ThreadIdentity
 
 

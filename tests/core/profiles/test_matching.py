@@ -3,7 +3,7 @@
 import pytest
 
 from temper_core.profiles.matching import matches
-from temper_core.records.profiles import Behaviour, ThreadMatch
+from temper_core.records.thread_groups import Behaviour, ThreadMatch
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from temper_core import DocumentError, parse_profile
 from temper_core.patterns import LONGEST_PATTERN, finds, is_plain, require_pattern
 from temper_core.profiles.matching import LONGEST_TITLE, matches
-from temper_core.records.profiles import ThreadMatch
+from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.threads import ThreadIdentity
 
 PROFILE = """
@@ -137,7 +137,7 @@ def test_the_engine_of_patterns_is_loaded_by_the_first_that_needs_it():
         "ThreadMatch(comm_pattern='io')",
         "ThreadMatch(comm_pattern='i{2}')",
     )
-    script = "import sys; from temper_core.records.profiles import ThreadMatch\n" + "".join(
+    script = "import sys; from temper_core.records.thread_groups import ThreadMatch\n" + "".join(
         f"{step}; print('re2' in sys.modules)\n" for step in steps
     )
 

@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from temper_core.errors import InputError
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.trials import MOST_PODS, MOST_TRIALS, TrialBook
-from temper_core.records.profiles import (
-    ShapeRange,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import ShapeRange, WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.testing import make_machine, make_pod
 
 MACHINE = make_machine()

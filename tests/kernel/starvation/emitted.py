@@ -14,15 +14,9 @@ from temper_core.plan.shapes import Shape, shape_of
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.pods import Container, Pod, QosClass
-from temper_core.records.profiles import (
-    Fingerprint,
-    LoadedProfile,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import Fingerprint, LoadedProfile, WorkloadProfile
 from temper_core.records.steering import Steering
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.settings import Settings
 
 PRIORITIES = {"critical": 1_000_000, "high": 100_000, "normal": 0}

@@ -2,8 +2,8 @@
 
 from temper_core.records.layers import Layer
 from temper_core.records.plans import LayerPlan
-from temper_core.records.profiles import ThreadMatch
 from temper_core.records.steering import FIXED_HINTS, Scope, ScopeKind, SteeredPlace, SteeringRule
+from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.tiers import LayerKind
 from temper_core.testing import make_machine
 

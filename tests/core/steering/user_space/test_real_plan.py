@@ -6,13 +6,8 @@ from attrs import evolve
 from temper_core.decide.decider import Decider
 from temper_core.plan import ProfileCatalogue
 from temper_core.records.pods import Container
-from temper_core.records.profiles import (
-    LoadedProfile,
-    ThreadGroup,
-    ThreadMatch,
-    Treatment,
-    WorkloadProfile,
-)
+from temper_core.records.profiles import LoadedProfile, WorkloadProfile
+from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
 from temper_core.settings.models import Settings
 from temper_core.testing import make_machine, make_pod
 

@@ -10,8 +10,8 @@ from attrs import evolve
 
 from temper_core.bpf import maps
 from temper_core.errors import BpfError, MachineError
-from temper_core.records.profiles import Behaviour
 from temper_core.records.steering import LOOK_EVERY_S
+from temper_core.records.thread_groups import Behaviour
 from temper_core.steering import table as steering_table
 from temper_core.steering.engine_layers import RunningEngine
 from temper_core.steering.steerer import SOON_S
