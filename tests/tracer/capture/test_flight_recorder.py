@@ -16,6 +16,8 @@ from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 from tests.patience import PATIENCE_S
 from tests.tracer.capture.conftest import (
+    LONG_S,
+    STORM,
     busy,
     files_of,
     is_alive,
@@ -24,7 +26,7 @@ from tests.tracer.capture.conftest import (
     traces_of,
     until,
 )
-from tests.tracer.capture.test_captures import LONG_S, STORM, mounted
+from tests.tracer.capture.test_capture_faults import mounted
 
 INVARIANTS = ("rt_hog", "smt_collision")
 
