@@ -1,4 +1,4 @@
-from tests.core.cli_client.conftest import (  # noqa: F401 - pytest finds fixtures by name
+from tests.core.cli.conftest import (  # noqa: F401 - pytest finds fixtures by name
     agent,
     lasting_agent,
     lasting_view,

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from temper_core.client import NoAgentError
 from temper_plugin_console import top
-from tests.core.cli_client.processes import temper_process
+from tests.core.cli.processes import temper_process
 from tests.patience import PATIENCE_S
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.cli_client.pseudo_terminal import PseudoTerminal
+from tests.core.cli.pseudo_terminal import PseudoTerminal
 from tests.patience import PATIENCE_S
 
 TEMPER = [sys.executable, "-c", "from temper_core.cli.main import main; main()"]

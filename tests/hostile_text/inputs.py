@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from temper_core.plan.render import plan_document
 from tests.console.observations import WINDOW, an_observation
-from tests.core.cli_client.conftest import load_fakes
+from tests.core.cli.conftest import load_fakes
 from tests.hostile_text.hostile import Poison
 from tests.podlists import make_podlist
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.agent.running_agent import TEMPER
-from tests.core.test_command_line import install
+from tests.core.cli.test_command_line import install
 from tests.patience import PATIENCE_S
 from tests.signals import FROM_A_TERMINAL
 

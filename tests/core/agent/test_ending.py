@@ -5,7 +5,7 @@ import time
 import pytest
 
 from temper_core.agent.ending import GRACE_S, WITHIN_S
-from tests.core.test_command_line import install
+from tests.core.cli.test_command_line import install
 
 LEAVING = """
 import atexit

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from temper_core.agent.watchdog import GRACE_S
-from tests.core.test_command_line import install
+from tests.core.cli.test_command_line import install
 from tests.patience import PATIENCE_S
 
 HOLDING = """

@@ -9,7 +9,7 @@ from temper_core.cli import observe
 from temper_core.cli.observe import observation_tables
 from temper_core.client import NoAgentError
 from temper_core.console import shown
-from tests.core.cli_client.processes import temper_process
+from tests.core.cli.processes import temper_process
 from tests.patience import PATIENCE_S
 
 

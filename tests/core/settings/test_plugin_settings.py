@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.core.test_command_line import install, temper
+from tests.core.cli.test_command_line import install, temper
 
 ACME = """
 from attrs import frozen

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.cli_client.pseudo_terminal import PseudoTerminal
+from tests.core.cli.pseudo_terminal import PseudoTerminal
 
 DOCTOR = [str(Path(sys.executable).with_name("temper")), "doctor"]
 GREEN = "\x1b[32m"

@@ -322,7 +322,7 @@ def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone():
 
 
 def test_the_install_lines_are_of_the_commands_and_extras_that_there_are():
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 
     groups = ("temper", "temper profiles", "kubectl temper")
     offered = {f"{group} {name}" for group in groups for name in summaries(group)}

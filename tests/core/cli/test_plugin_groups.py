@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.test_command_line import install, temper
+from tests.core.cli.test_command_line import install, temper
 
 KUBECTL_TEMPER = str(Path(sys.executable).with_name("kubectl-temper"))
 
