@@ -90,6 +90,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper trace": "tracer",
     "temper wakes": "tracer",
     "kubectl temper trace": "tracer",
+    "kubectl temper trace-compare": "tracer",
 }
 """The commands of first-party plugins, and the extra that installs each."""
 
