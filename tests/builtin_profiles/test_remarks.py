@@ -11,7 +11,7 @@ from temper_core.records.traits import Traits
 from tests.builtin_profiles.recorded import PACKS, ROOT
 
 README = (ROOT / "plugins/builtin_profiles/README.md").read_text()
-TABLE = README.partition("| warning | of | why it stands |")[2].partition("\n\n")[0]
+TABLE = README.partition("| warning | of | reason |")[2].partition("\n\n")[0]
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (.*?) \| .+ \|$", TABLE, re.MULTILINE)
 EXPLAINED = {
     (code, pack)
