@@ -2,7 +2,6 @@
 
 import re
 import socket
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from attrs import frozen
 
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.http.listener_owners import listener_owners
+from temper_core.http.time_limit import TimeLimit
 from temper_core.server.sockets import parse_listen
 from temper_core.server.token_file import read_tokens
 
@@ -105,8 +105,10 @@ def _begun(way: "_Way", path: str, query: Mapping[str, str] | None) -> "Iterator
     import httpx2  # noqa: PLC0415 - slow
 
     with way.client() as client:
+        request = client.build_request("GET", path, params=query)
         try:
-            response = client.send(client.build_request("GET", path, params=query), stream=True)
+            with TimeLimit(request, WHOLE_ANSWER_S):
+                response = client.send(request, stream=True)
         except httpx2.HTTPError as error:
             raise OSError(_why(error)) from error
         with closing(response):
@@ -241,20 +243,17 @@ def _answer(
 ) -> "httpx2.Response | None":
     """Return the agent's whole answer. Return None if the head is of another program.
 
-    The bounds on time and size are set here: httpx2 bounds only the wait for each piece. Raises
-    OSError or httpx2.HTTPError if the answer does not come.
+    Raises OSError or httpx2.HTTPError if the answer does not come, or is too large.
     """
     import httpx2  # noqa: PLC0415 - slow
 
-    ends_at, pieces, size = time.monotonic() + WHOLE_ANSWER_S, list[bytes](), 0
-    with closing(client.send(request, stream=True)) as response:
+    pieces, size = list[bytes](), 0
+    with TimeLimit(request, WHOLE_ANSWER_S), closing(client.send(request, stream=True)) as response:
         if not response.headers.get("server", "").startswith("temper/"):
             return None
         for piece in response.iter_raw():
             pieces.append(piece)
             size += len(piece)
-            if time.monotonic() > ends_at:
-                raise OSError(f"no whole answer within {WHOLE_ANSWER_S:.0f} s")
             if size > largest_bytes:
                 raise OSError(f"an answer of more than {largest_bytes >> 20} MiB")
     return httpx2.Response(

@@ -89,3 +89,22 @@ def test_with_an_agent_the_map_shows_layers_and_the_busiest_threads(tmp_path, mo
     assert "critical" in lines[2]
     assert "[shop/db] 0.90, calm 0.10" in lines[2]
     assert "\x1b" not in lines[2]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"layers": "x", "threads": 7},
+        {"layers": [5, {"name": [], "cpus": ["x", 0, None]}], "threads": [{}, "x", {"cpu": "y"}]},
+        {
+            "layers": [{"name": "a", "cpus": {}}],
+            "threads": [{"cpu": 0, "cpu_used": "x", "tid": []}],
+        },
+    ],
+)
+def test_an_observation_of_odd_types_is_drawn(tmp_path, monkeypatch, document):
+    monkeypatch.setattr(cpu_map, "ask_observation", lambda *_: document)
+
+    output = run(cpu_map.command, "--sys-root", str(smt_server(tmp_path)))
+
+    assert "socket" in output

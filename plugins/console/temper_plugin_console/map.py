@@ -16,6 +16,7 @@ from temper_core.console import (
     settings_option,
     sys_root_option,
 )
+from temper_core.observed import number, pod_key, rows, text, whole_numbers
 from temper_plugin_console.occupants import Occupant, running_threads
 
 if TYPE_CHECKING:
@@ -65,23 +66,28 @@ def _seen(settings_path: Path | None) -> tuple[str, Mapping[int, str], Threads]:
     except MachineError:
         return "proc", {}, _by_cpu(running_threads())
     layers = {
-        cpu: str(layer.get("name", ""))
-        for layer in document.get("layers") or ()
-        for cpu in layer.get("cpus") or ()
+        cpu: text(layer, "name")
+        for layer in rows(document, "layers")
+        for cpu in whole_numbers(layer, "cpus")
     }
-    return "agent", layers, _by_cpu(map(_observed, document.get("threads") or ()))
+    return "agent", layers, _by_cpu(map(_observed, rows(document, "threads")))
 
 
 def _observed(thread: Mapping[str, Any]) -> Occupant:
     return Occupant(
-        cpu=int(thread.get("cpu", -1)),
-        tid=int(thread.get("tid", 0)),
-        tgid=int(thread.get("tgid", 0)),
-        comm=str(thread.get("comm", "")),
-        pod="/".join(str(thread[key]) for key in ("namespace", "pod") if thread.get(key)),
-        layer=str(thread.get("layer") or ""),
-        cpu_used=float(thread.get("cpu_used") or 0.0),
+        cpu=_whole(thread, "cpu", -1),
+        tid=_whole(thread, "tid"),
+        tgid=_whole(thread, "tgid"),
+        comm=text(thread, "comm"),
+        pod=pod_key(thread),
+        layer=text(thread, "layer"),
+        cpu_used=number(thread, "cpu_used") or 0.0,
     )
+
+
+def _whole(thread: Mapping[str, Any], key: str, default: int = 0) -> int:
+    value = number(thread, key)
+    return default if value is None else int(value)
 
 
 def _by_cpu(threads: Iterable[Occupant]) -> Threads:

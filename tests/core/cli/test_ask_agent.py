@@ -4,12 +4,13 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 
 import pytest
 
 import temper_core
-from temper_core.client import NoAgentError, ask_agent
+from temper_core.client import NoAgentError, ask_agent, stream_agent
 from temper_core.errors import InputError, MachineError
 
 
@@ -211,6 +212,38 @@ def test_an_answer_that_does_not_end_is_not_waited_for(node, stranger, monkeypat
 
     with pytest.raises(NoAgentError, match=said):
         ask_agent("/observe", settings=node.settings)
+
+
+@pytest.mark.parametrize("ask", [ask_agent, lambda *a, **k: next(stream_agent(*a, **k))])
+@pytest.mark.parametrize("way", ["tcp", "socket"])
+def test_a_head_that_trickles_is_not_waited_for(node, tmp_path, monkeypatch, ask, way):
+    path = str(tmp_path / "trickle.sock")
+    place = ("127.0.0.1", 0) if way == "tcp" else path
+    with socket.socket(socket.AF_INET if way == "tcp" else socket.AF_UNIX) as listening:
+        listening.bind(place)
+        listening.listen()
+        trickling = threading.Thread(target=trickle, args=(listening,), daemon=True)
+        trickling.start()
+        port = listening.getsockname()[1] if way == "tcp" else 0
+        node.write_settings(
+            listen=f"127.0.0.1:{port}" if port else "", socket=path if way == "socket" else ""
+        )
+        monkeypatch.setattr("temper_core.client.WHOLE_ANSWER_S", 0.5)
+
+        with pytest.raises(NoAgentError, match="no whole answer within 0 s"):
+            ask("/events/stream", settings=node.settings)
+
+
+def trickle(listening):
+    """Send a head without end, one byte at a time."""
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            with connection, suppress(ConnectionError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nserver: temper/9\r\nx: ")
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.05)
 
 
 def test_an_answer_is_bounded_as_the_caller_says(node, stranger):
