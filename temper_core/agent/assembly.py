@@ -5,7 +5,8 @@ from pathlib import Path
 
 from attrs import evolve
 
-from temper_core.agent.loop import Agent, Parts
+from temper_core.agent.loop import Agent
+from temper_core.agent.parts import Parts
 from temper_core.agent.published import Published
 from temper_core.agent.steering_control import SteeringControl
 from temper_core.agent.waker import LoopWaker

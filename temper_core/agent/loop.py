@@ -2,36 +2,20 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
 import structlog
 from attrs import evolve, field, frozen
 
+from temper_core.agent.agent_state import with_agent_state
 from temper_core.agent.change_sources import ChangeSource
-from temper_core.agent.own_cpus import OwnCpus, lent_cpus
-from temper_core.agent.published import Published
-from temper_core.agent.steering_control import SteeringControl
-from temper_core.agent.systemd_notifier import SystemdNotifier
+from temper_core.agent.own_cpus import lent_cpus
+from temper_core.agent.parts import Parts
 from temper_core.agent.waker import LoopWaker
-from temper_core.agent.watchdog import Watchdog
-from temper_core.decide.decider import Decider
-from temper_core.events.event_watch import EventWatch
-from temper_core.instruments.instruments import Instruments
-from temper_core.lint.windows import Linter
-from temper_core.node.pod_watch import PodWatch
-from temper_core.observe.observer import Observer
-from temper_core.plugin_host import PluginHost
-from temper_core.profiles.trials import TrialBook
-from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.plans import LayerPlan
-from temper_core.records.profiles import LoadedProfile, ProfileFailure
-from temper_core.records.snapshots import EngineEnd, Snapshot
-from temper_core.restoring.restoration import Restoration
-from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.server.agent_server import AgentServer
-from temper_core.settings.models import Settings
+from temper_core.records.profiles import LoadedProfile
+from temper_core.records.snapshots import Snapshot
 
 FIRST_WINDOW_S = 1.0
 """Seconds of the first window after the baseline: short, so that data is soon available."""
@@ -46,36 +30,7 @@ NEWS_REST_S = 2.0
 BRAKE_REST_S = 0.2
 """Least seconds between two reads of the file that requests safe mode, if it comes and goes."""
 
-MOST_FAILURES_TOLD = 20
-"""Profiles in the defects that could not be loaded. The log and the metrics have all of them."""
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-@frozen
-class Parts:
-    """The parts that the loop drives."""
-
-    settings: Settings
-    host: PluginHost
-    pods: PodWatch
-    profiles: ProfileWatch
-    decider: Decider
-    steering: SteeringControl
-    scheduler: Scheduler
-    observer: Observer
-    linter: Linter
-    published: Published
-    server: AgentServer
-    requests: SafeModeRequests
-    lock: Callable[[], AbstractContextManager[object]] = nullcontext
-    instruments: Instruments = field(factory=Instruments)
-    restoration: Restoration | None = None
-    trials: TrialBook = field(factory=TrialBook)
-    events: EventWatch | None = None
-    watchdog: Watchdog | None = None
-    manager: SystemdNotifier = field(factory=SystemdNotifier)
-    own_cpus: OwnCpus = field(factory=OwnCpus)
 
 
 @frozen
@@ -324,7 +279,7 @@ class Agent:
         with self._surviving("own CPUs"):
             self._keep_off_lent_cpus(snapshot)
         # Invariants read the sections as well.
-        snapshot = parts.instruments.with_sections(self._described(snapshot))
+        snapshot = parts.instruments.with_sections(with_agent_state(snapshot, parts, self._defects))
         with parts.observer.cost.part("lint"):
             violations = parts.linter.judge(snapshot)
             linted = evolve(snapshot, violations=violations, invariants=parts.linter.names)
@@ -337,37 +292,6 @@ class Agent:
         layers = scheduler.generation.plan.layers if scheduler.generation is not None else ()
         lent = lent_cpus(layers, snapshot.layers)
         self._parts.own_cpus.follow(lent, scheduler.engine_pid, scheduler.engine_pids)
-
-    def _described(self, snapshot: Snapshot) -> Snapshot:
-        """Return *snapshot* with the state of the agent's other parts."""
-        parts = self._parts
-        failed_parts = [f"{part} failed: {error}" for part, error in self._defects.items()]
-        failed_profiles = [
-            f"profiles: {failure.source}: {failure.reason}" for failure in self._told_failures()
-        ]
-        undeclared = parts.published.undeclared
-        others = (*failed_parts, *failed_profiles, *parts.instruments.defects, *undeclared)
-        event_defect = parts.events.defect if parts.events is not None else ""
-        kept = (event_defect, parts.requests.defect)
-        defects_of_parts = [parts.pods.defect, parts.scheduler.refusal, *kept, *others]
-        defects = tuple(filter(None, defects_of_parts))
-        return evolve(
-            snapshot,
-            overhead=evolve(snapshot.overhead, instruments=parts.instruments.costs()),
-            defects=snapshot.defects + defects,
-            steering=parts.steering.state,
-            last_end=self._last_end(),
-            trials=parts.trials.states(),
-        )
-
-    def _told_failures(self) -> Sequence[ProfileFailure]:
-        return self._parts.profiles.catalogue.failures[:MOST_FAILURES_TOLD]
-
-    def _last_end(self) -> EngineEnd | None:
-        diagnosis = self._parts.scheduler.diagnosis
-        if diagnosis is None:
-            return None
-        return EngineEnd(diagnosis.kind.value, diagnosis.summary, diagnosis.remedy)
 
     def _close(self) -> None:
         """Close all parts. The engine is first, so that the stock scheduler runs in any case."""

@@ -7,7 +7,8 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
-from temper_core.agent.loop import Agent, Parts
+from temper_core.agent.loop import Agent
+from temper_core.agent.parts import Parts
 from temper_core.agent.waker import LoopWaker
 from temper_core.errors import MachineError
 from temper_core.records.executions import Execution, ExecutionNews
