@@ -7,7 +7,12 @@ import os
 
 import pytest
 
-from tests.tracer.capture.scenes import assert_agrees, scene
+from tests.tracer.capture.scenes import (
+    assert_agrees,
+    assert_counts_agree,
+    assert_losses_are_counted,
+    scene,
+)
 
 EMULATED = 0.05
 """An emulated switch takes long between the kernel's reading of the clock and the recorder's."""
@@ -33,14 +38,30 @@ def test_all_see_the_same_load(which):
             assert found["seen"][name]["child"] == "renamed-once"
 
 
-@pytest.mark.parametrize("backend", ["bpf", "tracefs", "perfetto"])
+@pytest.mark.parametrize("backend", ["tracefs", "bcc"])
+def test_events_without_room_are_counted(backend):
+    assert_losses_are_counted(scene("losses", backend))
+
+
+def test_perfetto_sees_it_too(tmp_path):
+    found = scene("whole_node", str(tmp_path), path=os.environ["PERFETTO"])
+
+    assert found["entry"]["state"] == "finished", found
+    assert found["entry"]["ended_by"] == "asked"
+    assert found["entry"]["lost"] == 0
+    assert_counts_agree(found, "perfetto", run_time_share=EMULATED)
+    assert found["left"]["instances"] == []
+    assert set(found["left"]["processes"]) == {"python"}  # the load's own
+
+
+@pytest.mark.parametrize("backend", ["bpf", "tracefs", "perfetto", "bcc"])
 def test_nothing_is_left_of_a_capture_whose_helper_is_killed(backend, tmp_path):
     seen = scene("killed_helper", str(tmp_path), backend, path=os.environ["PERFETTO"])
 
     assert seen["state"] == "failed"
     assert seen["left"] == NOTHING
     assert seen["programs_left"] == 0
-    if backend == "bpf":
+    if backend in {"bpf", "bcc"}:
         assert seen["during"]["programs"] >= 11
     else:
         assert seen["during"]["instances"] == 1
