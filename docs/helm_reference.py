@@ -17,6 +17,7 @@ import yaml
 from temper_core.settings.models import Settings
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_linter.limits import Limits
+from temper_plugin_rightsizer.options import Options as RightsizerOptions
 from temper_plugin_tracer.options import Options as TracerOptions
 
 CHART = Path(__file__).parents[1] / "deploy/helm/temper"
@@ -35,7 +36,12 @@ THE_CHARTS_OWN = frozenset(
 )
 """Settings that only the chart sets, because they depend on its other objects."""
 
-PLUGINS = {"kubernetes": Options, "linter": Limits, "tracer": TracerOptions}
+PLUGINS = {
+    "kubernetes": Options,
+    "linter": Limits,
+    "rightsizer": RightsizerOptions,
+    "tracer": TracerOptions,
+}
 """The image's plugins that take settings, each with its own table."""
 
 _NAMES = {bool: "boolean", int: "integer", float: "number", str: "string"}

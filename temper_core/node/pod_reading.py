@@ -4,7 +4,13 @@ import re
 from collections.abc import Mapping
 
 from temper_core.node.pod_fields import JsonObject
-from temper_core.node.pod_size import SizedContainer, computed_qos_class, container_size, pod_size
+from temper_core.node.pod_size import (
+    SizedContainer,
+    computed_qos_class,
+    container_size,
+    memory_of,
+    pod_size,
+)
 from temper_core.records.pods import Container, Pod, QosClass
 
 FINISHED_PHASES = ("Succeeded", "Failed")
@@ -96,12 +102,15 @@ def _sized(container: JsonObject) -> SizedContainer:
 
 def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Container:
     name = container.spec.text("name")
+    request, limit = memory_of(container.spec.table("resources"))
     return Container(
         name=name,
         image=container.spec.text("image"),
         cpu_request_millis=container.size.request,
         cpu_limit_millis=container.size.limit,
         runtime_id=runtime_ids.get(name, ""),
+        memory_request_bytes=request,
+        memory_limit_bytes=limit,
     )
 
 

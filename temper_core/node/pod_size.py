@@ -53,6 +53,13 @@ def container_size(resources: JsonObject) -> CpuSize:
     return CpuSize((limit or 0) if request is None else request, limit)
 
 
+def memory_of(resources: JsonObject) -> tuple[int | None, int | None]:
+    """Read the memory request and limit. A missing request defaults to the limit."""
+    request = resources.table("requests").quantity("memory", memory_bytes)
+    limit = resources.table("limits").quantity("memory", memory_bytes) or None
+    return (limit if request is None else request), limit
+
+
 def pod_size(
     spec: JsonObject,
     containers: Iterable[SizedContainer],

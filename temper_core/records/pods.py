@@ -18,7 +18,7 @@ from temper_core.records.tiers import Tier
 IS_TEXT = instance_of(str)
 ARE_TEXTS = deep_iterable(IS_TEXT, instance_of(tuple))
 MAPS_TEXT = deep_mapping(IS_TEXT, IS_TEXT)
-IS_MILLIS = and_(instance_of(int), ge(0))
+IS_COUNT = and_(instance_of(int), ge(0))
 PROFILE_ANNOTATIONS = ("temper.codes/workload-profile", "infera.io/workload-profile")
 
 
@@ -41,14 +41,19 @@ class Origin(StrEnum):
 
 @frozen
 class Container:
-    """One container that counts towards its pod's size. CPU is in millicores."""
+    """One container that counts towards its pod's size. CPU is in millicores, memory in bytes.
+
+    The memory request and limit are None if they are unset or unknown. No tier depends on them.
+    """
 
     name: str = field(validator=IS_TEXT)
     image: str = field(default="", validator=IS_TEXT)
-    cpu_request_millis: int = field(default=0, validator=IS_MILLIS)
-    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_MILLIS))
+    cpu_request_millis: int = field(default=0, validator=IS_COUNT)
+    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_COUNT))
     runtime_id: str = field(default="", validator=IS_TEXT)
     processes: tuple[str, ...] = field(default=(), validator=ARE_TEXTS)
+    memory_request_bytes: int | None = field(default=None, validator=optional(IS_COUNT))
+    memory_limit_bytes: int | None = field(default=None, validator=optional(IS_COUNT))
 
 
 @frozen
@@ -70,8 +75,8 @@ class Pod:
     containers: tuple[Container, ...] = field(
         default=(), validator=deep_iterable(instance_of(Container), instance_of(tuple))
     )
-    cpu_request_millis: int = field(default=0, validator=IS_MILLIS)
-    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_MILLIS))
+    cpu_request_millis: int = field(default=0, validator=IS_COUNT)
+    cpu_limit_millis: int | None = field(default=None, validator=optional(IS_COUNT))
     annotations: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
     labels: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
     owner: str = field(default="", validator=IS_TEXT)

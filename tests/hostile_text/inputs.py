@@ -19,6 +19,25 @@ SPARED = ("schema_version", "mode", "kind", "tier", "severity", "level", "state"
 OF_PODS = ("kind", "apiVersion", "uid", "cpu", "memory", "phase", "qosClass", "status", "type")
 
 
+def a_container():
+    """Return a row of ``/rightsize``."""
+    resources = {"cpu_request_millis": 100, "memory_limit_bytes": 1 << 20}
+    return {
+        "namespace": "shop",
+        "pod": "web",
+        "container": "app",
+        "owner": "web",
+        "verdict": "exclusive",
+        "confidence": "low",
+        "learned_s": 60,
+        "keeps": False,
+        "hot_threads": ["worker"],
+        "reasons": ["one thread is hot"],
+        "current": resources,
+        "recommended": {**resources, "cpu_request_millis": 1000},
+    }
+
+
 def agent_answers():
     """Return what an agent answers, by path, with hostile texts."""
     fakes = load_fakes()
@@ -40,6 +59,7 @@ def agent_answers():
         "/flight-recorder": a_flight_recorder(),
         "/flight-recorder/dump": {"id": "one"},
         "/trace": {"id": "one"},
+        "/rightsize": {"containers": [a_container()]},
         "/traces": {"traces": [a_trace()]},
         "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
     }

@@ -68,6 +68,13 @@ COMMANDS = {
     "profiles show": [("odd", "--profiles", "profiles"), (ARGUMENT,)],
     "profiles test": [("profiles/odd.toml", "--threads", "threads.json")],
     "restore": [("--dry-run", "--settings", "bad-agent.toml")],
+    "rightsize": [
+        SETTINGS,
+        (*SETTINGS, "--output", "csv"),
+        (*SETTINGS, "--output", "json"),
+        (*SETTINGS, "--output", "markdown"),
+        (ARGUMENT, *SETTINGS),
+    ],
     "run": [("--tier", "low", "--", ARGUMENT), ("--tier", ARGUMENT, "--", "true")],
     "safe-mode": [("status", *SETTINGS), ("on", *SETTINGS, "--reason", ARGUMENT)],
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],

@@ -10,6 +10,8 @@ from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
+from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand
+from temper_plugin_rightsizer.families import hottest_threads
 from temper_plugin_tracer.metrics import wait_metrics
 from temper_plugin_tracer.wait_totals import WaitTotals
 from tests.core.metrics.test_metric_values import make_busy
@@ -30,6 +32,7 @@ class Eventful:
         self.view.exported = [
             ("kubernetes", Exporter("k", _of_a_cluster)),
             ("linter", _AGES),
+            ("rightsizer", Exporter("demand", _of_hot_threads)),
             ("tracer", Exporter("waits", _of_a_window)),
         ]
         self.scraper = Scraper(self.view, 5_000)
@@ -86,6 +89,12 @@ def _of_a_window(snapshot):
     waits = tuple(WaitHistogram(subject, (0, 3, 1), 0.02) for subject in subjects)
     totals.add(WakeWindow(snapshot.at, 0.5, 20.0, 1e4, waits=waits, lost=1))
     return wait_metrics(totals, snapshot)
+
+
+def _of_hot_threads(snapshot):
+    busy = WindowDemand(1.2, ranked=(0.9,), names=("worker",))
+    keys = (ContainerKey(pod.uid, pod.namespace, pod.pod, "app") for pod in snapshot.pods)
+    return (hottest_threads(dict.fromkeys(keys, busy)),)
 
 
 _AGES = Exporter("ages", ages)

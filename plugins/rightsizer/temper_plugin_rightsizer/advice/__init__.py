@@ -1,0 +1,1 @@
+"""From measured demand to requests, limits, and a verdict on exclusive cores."""

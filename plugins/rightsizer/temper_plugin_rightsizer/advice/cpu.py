@@ -1,0 +1,123 @@
+"""The CPU request, the CPU limit, and whether hot threads need cores of their own."""
+
+import math
+
+from attrs import frozen
+
+from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.records import Verdict
+from temper_plugin_rightsizer.demand.interval import Counts, IntervalDemand
+
+STEP_MILLIS = 10
+"""Requests and limits are rounded up to this."""
+RAISED_BY = 1.5
+"""A limit that throttles too much grows by this factor, as the demand above it is not visible."""
+_NEAR = 1e-6
+
+
+@frozen
+class CpuAdvice:
+    """``limit_millis`` is None if no limit is recommended."""
+
+    verdict: Verdict
+    request_millis: int
+    limit_millis: int | None
+    hot_threads: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+
+def advise_cpu(
+    demand: IntervalDemand, limit_millis: int | None, options: AdviceOptions
+) -> CpuAdvice:
+    """Return advice for *demand* of a container with the CPU limit *limit_millis*, or none.
+
+    Without a hot thread the request is the percentile of the whole demand, with the margin. Each
+    hot thread gets a whole core, and the percentile of the rest is added with the margin.
+    """
+    hot = hot_ranks(demand, options)
+    if hot:
+        rest = demand.rests[hot - 1].percentile(options.percentile)
+        request = round_up(hot * 1000 + options.margin * rest * 1000)
+        floor = round_up((hot + rest) * 1000)
+    else:
+        rest = demand.cpu.percentile(options.percentile)
+        request = floor = round_up(options.margin * rest * 1000)
+    limit, limit_reason = _limit(demand, limit_millis, floor, options)
+    return CpuAdvice(
+        verdict=Verdict.EXCLUSIVE if hot else Verdict.SHARED,
+        request_millis=request,
+        limit_millis=limit,
+        hot_threads=_hot_names(demand, hot),
+        reasons=(_request_reason(demand, hot, rest, request, options), *limit_reason),
+    )
+
+
+def hot_ranks(demand: IntervalDemand, options: AdviceOptions) -> int:
+    """Return how many threads at a time are hot.
+
+    A percentile is the upper bound of its bucket, so the comparison allows for one bucket.
+    """
+    hot = 0
+    for used in demand.ranks:
+        if used.percentile(options.percentile) < options.hot:
+            break
+        hot += 1
+    return hot
+
+
+def round_up(millis: float) -> int:
+    """Return *millis* rounded up to ``STEP_MILLIS``, which is also the least."""
+    return max(math.ceil(millis / STEP_MILLIS - _NEAR), 1) * STEP_MILLIS
+
+
+def throttled_share(counts: Counts) -> float:
+    """Return the share of the quota's periods in which the container was throttled."""
+    return counts.throttled_periods / counts.periods if counts.periods else 0.0
+
+
+def _limit(
+    demand: IntervalDemand, limit_millis: int | None, floor: int, options: AdviceOptions
+) -> tuple[int | None, tuple[str, ...]]:
+    """Return the limit, never below *floor*. A container without a limit gets none."""
+    if limit_millis is None:
+        return None, ()
+    throttled = throttled_share(demand.counts)
+    if throttled > options.throttle_target:
+        wanted = max(round_up(limit_millis * RAISED_BY), floor)
+        reason = (
+            f"throttled in {throttled:.1%} of its periods ({demand.counts.throttled_s:.0f} s), "
+            f"more than {options.throttle_target:.1%}: limit {cores(limit_millis)} -> "
+            f"{cores(wanted)}"
+        )
+        return wanted, (reason,)
+    if floor > limit_millis:
+        return floor, (f"the limit {cores(limit_millis)} is below the need of {cores(floor)}",)
+    return limit_millis, ()
+
+
+def _request_reason(
+    demand: IntervalDemand, hot: int, rest: float, request: int, options: AdviceOptions
+) -> str:
+    share = f"P{options.percentile * 100:g}"
+    if not hot:
+        busiest = demand.ranks[0].percentile(options.percentile) if demand.ranks else 0.0
+        thread = f"the busiest thread used {busiest:.2f} CPUs" if busiest else "no thread was busy"
+        return (
+            f"{share} of the container is {rest:.2f} CPUs and {thread}, below {options.hot:g}: "
+            f"{options.margin:g} x {rest:.2f} = {cores(request)}"
+        )
+    uses = ", ".join(f"{used.percentile(options.percentile):.2f}" for used in demand.ranks[:hot])
+    return (
+        f"{hot} hot {'thread uses' if hot == 1 else 'threads use'} {uses} CPUs at {share}, "
+        f"the rest {rest:.2f}: {hot} + {options.margin:g} x {rest:.2f} = {cores(request)}"
+    )
+
+
+def _hot_names(demand: IntervalDemand, hot: int) -> tuple[str, ...]:
+    names = sorted(demand.names, key=lambda name: (-demand.names[name], name))
+    return tuple(names[:hot])
+
+
+def cores(millis: int) -> str:
+    """Return *millis* as cores: ``1.5``."""
+    return f"{millis / 1000:g}"

@@ -1,0 +1,126 @@
+"""A report as a table, CSV or Markdown."""
+
+import csv
+import io
+from collections.abc import Sequence
+
+from temper_core.console import Row, columns, printable
+from temper_core.observed import number, pod_key, rows, table, text
+
+HEADS = ("container", "verdict", "CPU request", "CPU limit", "memory request", "memory limit")
+CSV_COLUMNS = (
+    "namespace",
+    "pod",
+    "container",
+    "verdict",
+    "confidence",
+    "learned_s",
+    "keeps",
+    "hot_threads",
+    "cpu_request_millis",
+    "recommended_cpu_request_millis",
+    "cpu_limit_millis",
+    "recommended_cpu_limit_millis",
+    "memory_request_bytes",
+    "recommended_memory_request_bytes",
+    "memory_limit_bytes",
+    "recommended_memory_limit_bytes",
+    "reasons",
+)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+MIB = 1024 * 1024
+
+
+def as_table(document: Row, *, explains: bool) -> str:
+    """Return the report in columns, with the reasons of each container if *explains*."""
+    containers = rows(document, "containers")
+    lines = columns(("", *HEADS, "confidence"), [_cells(row) for row in containers])
+    if not explains:
+        return "\n".join(lines)
+    shown = [lines[0]]
+    for line, row in zip(lines[1:], containers, strict=True):
+        shown += [line, *(f"    {printable(reason)}" for reason in _texts(row, "reasons"))]
+    return "\n".join(shown)
+
+
+def as_markdown(document: Row) -> str:
+    """Return the report as a table of Markdown."""
+    lines = [f"| {' | '.join((*HEADS, 'why'))} |", f"|{' --- |' * (len(HEADS) + 1)}"]
+    for row in rows(document, "containers"):
+        cells = (*_cells(row)[1:-1], "; ".join(_texts(row, "reasons")))
+        lines.append(f"| {' | '.join(_escaped(cell) for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def as_csv(document: Row) -> str:
+    """Return the report as CSV (RFC 4180). A ``'`` precedes text that a spreadsheet would run."""
+    output = io.StringIO()
+    writer = csv.writer(output)
+    writer.writerow(CSV_COLUMNS)
+    for row in rows(document, "containers"):
+        writer.writerow([_csv_cell(row, column) for column in CSV_COLUMNS])
+    return output.getvalue().rstrip("\r\n")
+
+
+def needs_change(document: Row) -> list[Row]:
+    """Return the containers whose advice is not to keep everything."""
+    return [row for row in rows(document, "containers") if row.get("keeps") is not True]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    now, wanted = table(row, "current"), table(row, "recommended")
+    name = "/".join(filter(None, (pod_key(row), text(row, "container"))))
+    return (
+        "=" if row.get("keeps") is True else "*",
+        name,
+        _verdict(row),
+        _change(_cores(now, "cpu_request_millis"), _cores(wanted, "cpu_request_millis")),
+        _change(_cores(now, "cpu_limit_millis"), _cores(wanted, "cpu_limit_millis")),
+        _change(_mib(now, "memory_request_bytes"), _mib(wanted, "memory_request_bytes")),
+        _change(_mib(now, "memory_limit_bytes"), _mib(wanted, "memory_limit_bytes")),
+        text(row, "confidence"),
+    )
+
+
+def _verdict(row: Row) -> str:
+    names = _texts(row, "hot_threads")
+    return f"{text(row, 'verdict')} ({', '.join(names)})" if names else text(row, "verdict")
+
+
+def _change(now: str, wanted: str) -> str:
+    return now if now == wanted else f"{now} -> {wanted}"
+
+
+def _cores(resources: Row, key: str) -> str:
+    millis = number(resources, key)
+    return "none" if millis is None else f"{millis / 1000:g}"
+
+
+def _mib(resources: Row, key: str) -> str:
+    size = number(resources, key)
+    return "none" if size is None else f"{size / MIB:.0f}Mi"
+
+
+def _csv_cell(row: Row, column: str) -> str:
+    if column.startswith("recommended_"):
+        value = table(row, "recommended").get(column.removeprefix("recommended_"))
+    elif column.endswith(("_millis", "_bytes")):
+        value = table(row, "current").get(column)
+    elif column in ("hot_threads", "reasons"):
+        value = "; ".join(_texts(row, column))
+    else:
+        value = row.get(column)
+    shown = "" if value is None else printable(str(value))
+    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+
+
+def _texts(row: Row, key: str) -> Sequence[str]:
+    values = row.get(key)
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def _escaped(cell: str) -> str:
+    shown = printable(cell)
+    for character in "\\|<>`*_[]":
+        shown = shown.replace(character, f"\\{character}")
+    return shown

@@ -1,0 +1,95 @@
+"""``temper rightsize``: show what the node's agent recommends."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from temper_core import MachineError, ask_agent
+from temper_core.console import (
+    EXIT_FINDINGS,
+    Row,
+    print_json,
+    printable,
+    read_settings,
+    settings_option,
+)
+from temper_core.observed import pod_key, rows
+from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
+from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
+
+FORMATS = ("table", "json", "csv", "markdown")
+
+
+@click.command("rightsize")
+@click.argument("pod", required=False)
+@click.option(
+    "--hours",
+    type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
+    help="The hours of history that the advice follows from. [default: the agent's setting]",
+)
+@click.option(
+    "--explain/--no-explain", default=True, show_default=True, help="Show the reasons in a table."
+)
+@click.option(
+    "--fail-on-change", is_flag=True, help="Exit with 1 if a container should be changed."
+)
+@settings_option
+@click.option(
+    "--output",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="The format of the report.",
+)
+def command(
+    *,
+    pod: str | None,
+    hours: int | None,
+    explain: bool,
+    fail_on_change: bool,
+    settings_path: Path | None,
+    output: str,
+) -> None:
+    """Recommend requests and limits of the containers on this node, or of POD.
+
+    The advice follows from the demand of single threads: a thread that keeps a core busy needs a
+    core of its own, and four threads that use as much together do not.
+    """
+    document = _of_pod(_asked(settings_path, hours), pod)
+    if output == "json":
+        print_json(document)
+    else:
+        click.echo(_shown(document, output, explain))
+    if fail_on_change and needs_change(document):
+        raise SystemExit(EXIT_FINDINGS)
+
+
+def _asked(settings_path: Path | None, hours: int | None) -> Row:
+    query = {} if hours is None else {"hours": str(hours)}
+    document = ask_agent("/rightsize", query, settings=read_settings(settings_path))
+    if not isinstance(document, Mapping) or "containers" not in document:
+        raise MachineError("the agent's answer to /rightsize has no containers")
+    return document
+
+
+def _of_pod(document: Row, pod: str | None) -> Row:
+    """Return the report of one pod (``namespace/name`` or a name) only."""
+    if pod is None:
+        return document
+    containers = rows(document, "containers")
+    chosen = [row for row in containers if pod in (pod_key(row), row.get("pod"))]
+    if not chosen:
+        known = ", ".join(sorted({printable(pod_key(row)) for row in containers})[:10])
+        raise MachineError(f"no demand of {pod} is known; known are: {known or 'none yet'}")
+    return {**document, "containers": chosen}
+
+
+def _shown(document: Row, output: str, explain: bool) -> str:
+    if output == "csv":
+        return as_csv(document)
+    if output == "markdown":
+        return as_markdown(document)
+    if not rows(document, "containers"):
+        return "no demand is known yet; the agent learns it from its next windows on"
+    return as_table(document, explains=explain)

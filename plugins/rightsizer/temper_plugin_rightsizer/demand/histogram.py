@@ -1,0 +1,143 @@
+"""Weighted histograms with exponential buckets, most of which are empty."""
+
+import math
+from collections.abc import Iterable
+from typing import Self
+
+from attrs import define, field
+
+GROWTH = 1.05
+"""The ratio of a bucket's upper bound to its lower one: the error of a percentile is below 5 %."""
+_LOG_GROWTH = math.log(GROWTH)
+_CONTINUES = 0x80
+MOST_BUCKETS = 1024
+"""A histogram of more buckets than any quantity here can fill is damaged."""
+
+
+@define
+class DemandHistogram:
+    """Seconds spent at each value. Bucket 0 holds values below *least*, in the value's unit.
+
+    Bucket *n* > 0 holds values from ``least * GROWTH**(n - 1)`` up to ``least * GROWTH**n``.
+    """
+
+    least: float
+    buckets: dict[int, int] = field(factory=dict)
+
+    def add(self, value: float, seconds: int) -> None:
+        """Add a time of *seconds* at *value*."""
+        bucket = self._bucket_of(value)
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + seconds
+
+    def merge(self, other: Self) -> None:
+        """Add the content of a histogram with the same *least*."""
+        if other.least != self.least:
+            raise ValueError(f"cannot merge histograms from {other.least} and {self.least}")
+        for bucket, seconds in other.buckets.items():
+            self.buckets[bucket] = self.buckets.get(bucket, 0) + seconds
+
+    @property
+    def seconds(self) -> int:
+        """The time that the histogram covers."""
+        return sum(self.buckets.values())
+
+    def percentile(self, share: float) -> float:
+        """Return a value that was not exceeded in *share* (0..1) of the time. 0 if it is empty.
+
+        It is the upper bound of a bucket, so it is at most 5 % too large and never too small.
+        """
+        wanted, passed = share * self.seconds, 0
+        for bucket in sorted(self.buckets):
+            passed += self.buckets[bucket]
+            if passed >= wanted:
+                return self._upper_bound(bucket)
+        return 0.0
+
+    def peak(self) -> float:
+        """Return the upper bound of the largest value. 0 if the histogram is empty."""
+        return self._upper_bound(max(self.buckets, default=0))
+
+    def mean(self) -> float:
+        """Return the time-weighted mean, from the geometric middles of the buckets."""
+        if not self.buckets:
+            return 0.0
+        middles = (self._middle(bucket) * time for bucket, time in self.buckets.items())
+        return sum(middles) / self.seconds
+
+    def above(self, limit: float) -> float:
+        """Return the integral of what exceeds *limit*, in the value's unit times seconds."""
+        return sum(
+            (self._middle(bucket) - limit) * seconds
+            for bucket, seconds in self.buckets.items()
+            if self._middle(bucket) > limit
+        )
+
+    def scaled(self, factor: float) -> Self:
+        """Return the histogram with each time multiplied by *factor*, rounded to seconds."""
+        times = {bucket: round(time * factor) for bucket, time in self.buckets.items()}
+        return type(self)(self.least, {bucket: time for bucket, time in times.items() if time})
+
+    def encode(self) -> bytes:
+        """Return the buckets as pairs of varints: the distance to the last bucket, seconds."""
+        encoded, last = bytearray(), 0
+        for bucket in sorted(self.buckets):
+            _write_varint(encoded, bucket - last)
+            _write_varint(encoded, self.buckets[bucket])
+            last = bucket
+        return bytes(encoded)
+
+    @classmethod
+    def decode(cls, least: float, encoded: bytes) -> Self:
+        """Read what ``encode`` returned. Raises ValueError for anything else."""
+        numbers = list(_read_varints(encoded))
+        if len(numbers) % 2:
+            raise ValueError("a bucket has no time")
+        buckets: dict[int, int] = {}
+        bucket = 0
+        for distance, seconds in zip(numbers[::2], numbers[1::2], strict=True):
+            bucket += distance
+            if bucket >= MOST_BUCKETS or (buckets and not distance):
+                raise ValueError(f"bucket {bucket} is out of range or repeated")
+            buckets[bucket] = seconds
+        return cls(least, buckets)
+
+    def _bucket_of(self, value: float) -> int:
+        if value < self.least:
+            return 0
+        bucket = int(math.log(value / self.least) / _LOG_GROWTH) + 1
+        return min(bucket, MOST_BUCKETS - 1)
+
+    def _upper_bound(self, bucket: int) -> float:
+        return self.least * GROWTH**bucket if bucket else 0.0
+
+    def _middle(self, bucket: int) -> float:
+        return self.least * GROWTH ** (bucket - 0.5) if bucket else 0.0
+
+
+def merged(least: float, histograms: Iterable[DemandHistogram]) -> DemandHistogram:
+    """Return the sum of *histograms*."""
+    total = DemandHistogram(least)
+    for histogram in histograms:
+        total.merge(histogram)
+    return total
+
+
+def _write_varint(into: bytearray, number: int) -> None:
+    while number >= _CONTINUES:
+        into.append(number % _CONTINUES | _CONTINUES)
+        number //= _CONTINUES
+    into.append(number)
+
+
+def _read_varints(encoded: bytes) -> Iterable[int]:
+    number = shift = 0
+    for byte in encoded:
+        number |= (byte % _CONTINUES) << shift
+        shift += 7
+        if byte < _CONTINUES:
+            yield number
+            number = shift = 0
+        elif shift > 63:  # noqa: PLR2004 - the width of a number
+            raise ValueError("a number has more than 64 bits")
+    if shift:
+        raise ValueError("the last number is cut off")

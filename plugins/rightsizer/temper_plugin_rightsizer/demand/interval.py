@@ -1,0 +1,129 @@
+"""The demand of one container over an interval: what the history keeps."""
+
+from attrs import define, field
+
+from temper_plugin_rightsizer.demand.histogram import DemandHistogram
+from temper_plugin_rightsizer.demand.window import WindowDemand
+
+LEAST_CPU = 0.001
+"""CPUs: one millicore."""
+LEAST_BYTES = 1024.0 * 1024.0
+HOT_NAME = 0.5
+"""CPUs from which a thread's name is kept."""
+MOST_NAMES = 8
+
+
+def cpu_histogram() -> DemandHistogram:
+    """Return an empty histogram of CPUs."""
+    return DemandHistogram(LEAST_CPU)
+
+
+def memory_histogram() -> DemandHistogram:
+    """Return an empty histogram of bytes."""
+    return DemandHistogram(LEAST_BYTES)
+
+
+@define
+class Counts:
+    """Counters of an interval, from the container's cgroup.
+
+    Times are in seconds, ``peak_bytes`` is the largest use. ``high``, ``max``, ``oom`` and
+    ``oom_kill`` are those of ``memory.events`` (cgroup-v2.rst, "Memory Interface Files").
+    """
+
+    periods: int = 0
+    throttled_periods: int = 0
+    throttled_s: float = 0.0
+    peak_bytes: int = 0
+    high: int = 0
+    max: int = 0
+    oom: int = 0
+    oom_kill: int = 0
+    restarts: int = 0
+
+    def merge(self, other: "Counts") -> None:
+        """Add *other*. Peaks do not add up: the larger one stays."""
+        self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
+        for name in ADDITIVE:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+ADDITIVE = (
+    "periods",
+    "throttled_periods",
+    "throttled_s",
+    "high",
+    "max",
+    "oom",
+    "oom_kill",
+    "restarts",
+)
+
+
+@define
+class IntervalDemand:
+    """Histograms and counters of one container over an interval, or over many.
+
+    ``ranks[k]`` is the use of the (k+1)-th busiest thread, ``rests[k]`` the use of all threads but
+    the k+1 busiest. A thread is told apart by its rank in each window, so that two threads that
+    alternate count as one hot thread, and a restart changes nothing. ``names`` has seconds by the
+    name family of threads that used ``HOT_NAME`` CPUs or more.
+    """
+
+    cpu: DemandHistogram = field(factory=cpu_histogram)
+    run_delay: DemandHistogram = field(factory=cpu_histogram)
+    memory: DemandHistogram = field(factory=memory_histogram)
+    ranks: list[DemandHistogram] = field(factory=list)
+    rests: list[DemandHistogram] = field(factory=list)
+    names: dict[str, int] = field(factory=dict)
+    counts: Counts = field(factory=Counts)
+
+    def add(self, demand: WindowDemand, seconds: int) -> None:
+        """Add a window of *seconds*."""
+        self._extend(len(demand.ranked))
+        self.cpu.add(demand.total, seconds)
+        self.run_delay.add(demand.run_delay, seconds)
+        for rank, (used, rest) in enumerate(zip(self.ranks, self.rests, strict=True)):
+            used.add(demand.ranked[rank] if rank < len(demand.ranked) else 0.0, seconds)
+            rest.add(demand.rest(rank + 1), seconds)
+        self._add_names(demand, seconds)
+
+    def merge(self, other: "IntervalDemand") -> None:
+        """Add *other*, of another time or another replica."""
+        self._extend(len(other.ranks))
+        for rank, (used, rest) in enumerate(zip(self.ranks, self.rests, strict=True)):
+            if rank < len(other.ranks):
+                used.merge(other.ranks[rank])
+                rest.merge(other.rests[rank])
+            elif other.cpu.seconds:
+                used.add(0.0, other.cpu.seconds)
+                rest.merge(other.rests[-1] if other.rests else other.cpu)
+        self.cpu.merge(other.cpu)
+        self.run_delay.merge(other.run_delay)
+        self.memory.merge(other.memory)
+        self.counts.merge(other.counts)
+        for name, seconds in other.names.items():
+            self.names[name] = self.names.get(name, 0) + seconds
+        self._bound_names()
+
+    def _extend(self, ranks: int) -> None:
+        """Have histograms of *ranks* ranks. In the time so far the new ranks were not in use."""
+        covered = self.cpu.seconds
+        while len(self.ranks) < ranks:
+            used = cpu_histogram()
+            if covered:
+                used.add(0.0, covered)
+            above = self.rests[-1] if self.rests else self.cpu
+            self.ranks.append(used)
+            self.rests.append(DemandHistogram(LEAST_CPU, dict(above.buckets)))
+
+    def _add_names(self, demand: WindowDemand, seconds: int) -> None:
+        for name, used in zip(demand.names, demand.ranked, strict=True):
+            if used >= HOT_NAME:
+                self.names[name] = self.names.get(name, 0) + seconds
+        self._bound_names()
+
+    def _bound_names(self) -> None:
+        if len(self.names) > MOST_NAMES:
+            kept = sorted(self.names, key=self.names.__getitem__, reverse=True)[:MOST_NAMES]
+            self.names = {name: self.names[name] for name in kept}

@@ -1,0 +1,73 @@
+"""The containers of the node's pods, with their cgroups."""
+
+from collections.abc import Iterable, Mapping
+
+from attrs import field, frozen
+
+from temper_core import Container, Pod
+from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
+
+
+@frozen
+class NodeContainer:
+    """A container of a pod of this node. ``cgroups`` are paths without a leading slash."""
+
+    key: ContainerKey
+    owner: str
+    resources: Resources
+    cgroups: tuple[str, ...] = field(default=())
+
+
+def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
+    """Return the containers of *pod*. One without a name stands for a pod without containers.
+
+    A container's cgroups are those below the pod's that have its runtime id in their names. A
+    pod's only container has the pod's own cgroups, as no other could use anything there.
+    """
+    whole_pod = tuple(path.strip("/") for path in pod.cgroups)
+    if len(pod.containers) <= 1:
+        (container,) = pod.containers or (_whole(pod),)
+        key = _key(pod, container.name)
+        return [NodeContainer(key, pod.owner, _resources(container), whole_pod)]
+    names = {f"{path}/{name}" for path in whole_pod for name in files.directories(path)}
+    return [
+        NodeContainer(
+            _key(pod, container.name),
+            pod.owner,
+            _resources(container),
+            tuple(sorted(_with_id(names, container.runtime_id))),
+        )
+        for container in pod.containers
+    ]
+
+
+def names_by_uid(containers: Iterable[NodeContainer]) -> Mapping[str, list[str]]:
+    """Return the names of the containers of each pod, by the pod's uid."""
+    names: dict[str, list[str]] = {}
+    for container in containers:
+        names.setdefault(container.key.uid, []).append(container.key.container)
+    return names
+
+
+def _whole(pod: Pod) -> Container:
+    return Container("", "", pod.cpu_request_millis, pod.cpu_limit_millis)
+
+
+def _resources(container: Container) -> Resources:
+    return Resources(
+        container.cpu_request_millis or None,
+        container.cpu_limit_millis,
+        container.memory_request_bytes,
+        container.memory_limit_bytes,
+    )
+
+
+def _with_id(paths: Iterable[str], runtime_id: str) -> Iterable[str]:
+    number = runtime_id.rpartition("://")[2]
+    return (path for path in paths if number and number in path)
+
+
+def _key(pod: Pod, container: str) -> ContainerKey:
+    return ContainerKey(pod.uid, pod.namespace, pod.name, container)

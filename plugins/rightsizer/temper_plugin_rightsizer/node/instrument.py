@@ -1,0 +1,81 @@
+"""The rightsizer in the agent: its endpoint, its metrics, and the collector behind them."""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from temper_core import (
+    Endpoint,
+    InputError,
+    InstrumentContext,
+    Metric,
+    OpenInstrument,
+    Request,
+    Snapshot,
+)
+from temper_plugin_rightsizer.families import hottest_threads
+from temper_plugin_rightsizer.node.collector import Collector
+from temper_plugin_rightsizer.node.document import report
+from temper_plugin_rightsizer.options import HOURS_OF_DAY, MIB, MOST_DAYS, Options
+from temper_plugin_rightsizer.store.history import HOUR_S, History
+
+
+class Rightsizer(OpenInstrument):
+    """Publishes what the *collector* has learned in the last *window_hours*, by default."""
+
+    def __init__(self, collector: Collector, window_hours: int) -> None:
+        self._collector = collector
+        self._window_hours = window_hours
+
+    @classmethod
+    def of(cls, options: Options, context: InstrumentContext) -> Self:
+        """Create a rightsizer with its history in the state directory."""
+        history = History(
+            lambda: context.state.path,
+            options.history_mib * MIB,
+            keep_s=options.keep_days * HOURS_OF_DAY * HOUR_S,
+        )
+        return cls(Collector(history, context.lookup), options.window_hours)
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Add the window to the interval."""
+        self._collector.tell(snapshot)
+
+    def defects(self) -> Iterable[str]:
+        """Return why the history is not kept."""
+        defect = self._collector.defect
+        return (defect,) if defect else ()
+
+    def endpoints(self) -> Iterable[Endpoint]:
+        """Serve ``/rightsize``."""
+        return (
+            Endpoint(
+                "get-rightsize",
+                "GET",
+                "/rightsize",
+                "Recommended requests and limits of the node's containers, with the reasons.",
+                self._report,
+                parameters={"hours": "The hours of history that the advice follows from."},
+            ),
+        )
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the use of each container's busiest thread in the last window."""
+        return (hottest_threads(self._collector.latest),)
+
+    def close(self) -> None:
+        """Keep the interval that is not over."""
+        self._collector.close()
+
+    def _report(self, request: Request) -> Mapping[str, Any]:
+        window_s = _hours(request.query.get("hours"), self._window_hours) * HOUR_S
+        return report(self._collector, window_s, time.time())
+
+
+def _hours(text: str | None, usual: int) -> int:
+    most = MOST_DAYS * HOURS_OF_DAY
+    if text is None:
+        return usual
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+        raise InputError(f"hours must be a whole number from 1 to {most}, not {text!r}")
+    return int(text)

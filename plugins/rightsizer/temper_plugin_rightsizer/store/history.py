@@ -1,0 +1,224 @@
+"""Intervals of demand by container, kept for hours in detail and for days by the hour."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from attrs import define, field
+
+from temper_core import MachineError
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.store.packing import DamagedError, pack, unpack
+
+FILE = "demand.sqlite"
+HOUR_S = 3600
+DETAIL_S = 6 * HOUR_S
+"""How long intervals stay as they were measured. Older ones are merged by the hour."""
+PAGE_BYTES = 4096
+VERSION = 1
+_CACHE_PAGES = 32
+_SCHEMA = """
+CREATE TABLE container (
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL, namespace TEXT NOT NULL, pod TEXT NOT NULL, container TEXT NOT NULL,
+  UNIQUE (uid, container)
+);
+CREATE TABLE interval (
+  container INTEGER NOT NULL, at INTEGER NOT NULL, seconds INTEGER NOT NULL, demand BLOB NOT NULL,
+  PRIMARY KEY (container, at)
+) WITHOUT ROWID;
+CREATE INDEX interval_at ON interval (at);
+"""
+
+
+@define
+class History:
+    """The history in the directory that *directory* returns or raises MachineError for.
+
+    It has at most *limit_bytes* and *keep_s* seconds. A damaged file is set aside, and a new one
+    begun. *clock* returns wall-clock seconds.
+    """
+
+    directory: Callable[[], Path]
+    limit_bytes: int
+    keep_s: int = 14 * 24 * HOUR_S
+    clock: Callable[[], float] = time.time
+    defect: str = field(default="", init=False)
+
+    def add(self, at: int, seconds: int, demands: Mapping[ContainerKey, IntervalDemand]) -> None:
+        """Keep the *demands* of the interval that began at *at*, in one transaction.
+
+        Raises MachineError if they cannot be written, as on a full disk. What was kept before
+        stays.
+        """
+        with self._database() as database, database:
+            for key, demand in demands.items():
+                number = _number_of(database, key)
+                stored = _read(database, number, at)
+                if stored is not None:
+                    demand.merge(stored)
+                database.execute(
+                    "INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)",
+                    (number, at, seconds, pack(demand)),
+                )
+
+    def compact(self) -> None:
+        """Merge old intervals by the hour, forget those that are too old, and keep the bound."""
+        now = int(self.clock())
+        with self._database() as database:
+            with database:
+                # Intervals of the future are of a clock that was set back since.
+                database.execute(
+                    "DELETE FROM interval WHERE at < ? OR at > ?", (now - self.keep_s, now + HOUR_S)
+                )
+                _merge_hours(database, (now - DETAIL_S) // HOUR_S * HOUR_S)
+                database.execute(
+                    "DELETE FROM container WHERE id NOT IN (SELECT container FROM interval)"
+                )
+            self._shrink(database)
+
+    def read(self, since: int) -> Mapping[ContainerKey, IntervalDemand]:
+        """Return the merged demand of each container in the intervals from *since* on."""
+        demands: dict[ContainerKey, IntervalDemand] = {}
+        for key, _, demand in self.intervals(since):
+            demands.setdefault(key, IntervalDemand()).merge(demand)
+        return demands
+
+    def intervals(self, since: int) -> Iterator[tuple[ContainerKey, int, IntervalDemand]]:
+        """Yield container, beginning and demand of the intervals from *since* on, by container."""
+        with self._database() as database:
+            rows = database.execute(
+                "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
+                " JOIN container ON id = interval.container WHERE at >= ?"
+                " ORDER BY interval.container, at",
+                (since,),
+            )
+            for *names, at, packed in rows:
+                try:
+                    yield ContainerKey(*names), at, unpack(packed)
+                except DamagedError as error:
+                    self.defect = f"an interval of the history is damaged: {error}"
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one use. Raises MachineError if that fails, or the use does."""
+        path = self.directory() / FILE
+        try:
+            with closing(self._opened(path)) as database:
+                yield database
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.OperationalError):
+                self._set_aside(path, error)
+            raise MachineError(f"{path}: {error}") from error
+
+    def _opened(self, path: Path) -> sqlite3.Connection:
+        try:
+            return self._prepared(path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            self._set_aside(path, error)
+            return self._prepared(path)
+
+    def _prepared(self, path: Path) -> sqlite3.Connection:
+        database = sqlite3.connect(path, timeout=5.0, isolation_level="IMMEDIATE")
+        try:
+            _prepare(database, self.limit_bytes // PAGE_BYTES)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _set_aside(self, path: Path, error: Exception) -> None:
+        """Keep the newest damaged file for a look. It falls under the bound like any other."""
+        self.defect = f"the history was damaged and begun anew: {error}"
+        path.replace(path.with_suffix(".damaged"))
+        path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+
+    def _shrink(self, database: sqlite3.Connection) -> None:
+        """Forget the oldest hours while the file takes more than nine tenths of its bound."""
+        most_pages = self.limit_bytes * 9 // 10 // PAGE_BYTES
+        while _used_pages(database) > most_pages:
+            (oldest,) = database.execute("SELECT min(at) FROM interval").fetchone()
+            if oldest is None:
+                break
+            with database:
+                database.execute("DELETE FROM interval WHERE at < ?", (oldest + HOUR_S,))
+        database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
+    """Bound the file and the memory, and make the tables in an empty file."""
+    database.execute(f"PRAGMA cache_size = {_CACHE_PAGES}")
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    if version == 0:
+        # Pages of deleted rows go back to the file system.
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif version != VERSION:
+        raise sqlite3.DatabaseError(f"version {version} of the history is unknown")
+    database.execute(f"PRAGMA max_page_count = {most_pages}")
+
+
+def _used_pages(database: sqlite3.Connection) -> int:
+    (pages,) = database.execute("PRAGMA page_count").fetchone()
+    (free,) = database.execute("PRAGMA freelist_count").fetchone()
+    return int(pages - free)
+
+
+def _number_of(database: sqlite3.Connection, key: ContainerKey) -> int:
+    names = (key.uid, key.namespace, key.pod, key.container)
+    database.execute(
+        "INSERT OR IGNORE INTO container (uid, namespace, pod, container) VALUES (?, ?, ?, ?)",
+        names,
+    )
+    (number,) = database.execute(
+        "SELECT id FROM container WHERE uid = ? AND container = ?", (key.uid, key.container)
+    ).fetchone()
+    return int(number)
+
+
+def _read(database: sqlite3.Connection, number: int, at: int) -> IntervalDemand | None:
+    row = database.execute(
+        "SELECT demand FROM interval WHERE container = ? AND at = ?", (number, at)
+    ).fetchone()
+    return _readable([row[0]]) if row else None
+
+
+def _merge_hours(database: sqlite3.Connection, before: int) -> None:
+    """Replace the intervals of each full hour before *before* by one."""
+    hours = database.execute(
+        "SELECT container, at / ? AS hour FROM interval WHERE at < ?"
+        " GROUP BY container, hour HAVING count(*) > 1",
+        (HOUR_S, before),
+    ).fetchall()
+    for number, hour in hours:
+        within = (number, hour * HOUR_S, (hour + 1) * HOUR_S)
+        rows = database.execute(
+            "SELECT seconds, demand FROM interval WHERE container = ? AND at >= ? AND at < ?",
+            within,
+        ).fetchall()
+        database.execute("DELETE FROM interval WHERE container = ? AND at >= ? AND at < ?", within)
+        demand = _readable(packed for _, packed in rows)
+        if demand is not None:
+            seconds = sum(seconds for seconds, _ in rows)
+            database.execute(
+                "INSERT INTO interval VALUES (?, ?, ?, ?)",
+                (number, hour * HOUR_S, seconds, pack(demand)),
+            )
+
+
+def _readable(rows: Iterable[bytes]) -> IntervalDemand | None:
+    """Return the sum of the rows that are not damaged, None without any."""
+    total: IntervalDemand | None = None
+    for packed in rows:
+        try:
+            demand = unpack(packed)
+        except DamagedError:
+            continue
+        total = total or IntervalDemand()
+        total.merge(demand)
+    return total

@@ -1,0 +1,84 @@
+"""The bytes of an ``IntervalDemand`` in the history."""
+
+import json
+from collections.abc import Iterator
+from struct import Struct, error
+
+from attrs import astuple
+
+from temper_plugin_rightsizer.demand.histogram import DemandHistogram
+from temper_plugin_rightsizer.demand.interval import (
+    LEAST_BYTES,
+    LEAST_CPU,
+    MOST_NAMES,
+    Counts,
+    IntervalDemand,
+)
+from temper_plugin_rightsizer.demand.window import MOST_RANKS
+
+_LENGTH = Struct("<H")
+_FIXED = 3
+"""The histograms of CPU, run delay and memory. Those of the ranks follow, two of each rank."""
+
+
+class DamagedError(Exception):
+    """Bytes that no version of this module wrote."""
+
+
+def pack(demand: IntervalDemand) -> bytes:
+    """Return *demand* as bytes."""
+    packed = bytearray(_part(json.dumps([demand.names, astuple(demand.counts)]).encode()))
+    histograms = [demand.cpu, demand.run_delay, demand.memory]
+    for used, rest in zip(demand.ranks, demand.rests, strict=True):
+        histograms += [used, rest]
+    for histogram in histograms:
+        packed += _part(histogram.encode())
+    return bytes(packed)
+
+
+def unpack(packed: bytes) -> IntervalDemand:
+    """Read what ``pack`` returned. Raises DamagedError for anything else."""
+    try:
+        head, *parts = _parts(packed)
+        names, counts = json.loads(head)
+        cpu, run_delay, memory, *ranks = parts
+        if len(ranks) % 2 or len(ranks) > 2 * MOST_RANKS:
+            raise DamagedError(f"{len(ranks)} histograms of ranks")
+        return IntervalDemand(
+            cpu=DemandHistogram.decode(LEAST_CPU, cpu),
+            run_delay=DemandHistogram.decode(LEAST_CPU, run_delay),
+            memory=DemandHistogram.decode(LEAST_BYTES, memory),
+            ranks=[DemandHistogram.decode(LEAST_CPU, used) for used in ranks[::2]],
+            rests=[DemandHistogram.decode(LEAST_CPU, rest) for rest in ranks[1::2]],
+            names=_names(names),
+            counts=_counts(counts),
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError, error) as damage:
+        raise DamagedError(str(damage)) from damage
+
+
+def _part(content: bytes) -> bytes:
+    return _LENGTH.pack(len(content)) + content
+
+
+def _parts(packed: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(packed):
+        (length,) = _LENGTH.unpack_from(packed, at)
+        at += _LENGTH.size
+        if at + length > len(packed):
+            raise DamagedError("a part is cut off")
+        yield packed[at : at + length]
+        at += length
+
+
+def _names(names: object) -> dict[str, int]:
+    if not isinstance(names, dict) or len(names) > MOST_NAMES:
+        raise DamagedError("the names are no table")
+    return {str(name): int(seconds) for name, seconds in names.items()}
+
+
+def _counts(counts: list[float]) -> Counts:
+    if not all(isinstance(count, (int, float)) for count in counts):
+        raise DamagedError("a counter is no number")
+    return Counts(*counts)  # type: ignore[arg-type]  # a damaged count is no danger

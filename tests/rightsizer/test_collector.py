@@ -1,0 +1,151 @@
+"""The collector: from snapshots and cgroup files to intervals of the history."""
+
+import attrs
+import pytest
+
+from temper_core import Assignment, Container, LayerPlan, MachineError, Tier
+from temper_core.records.snapshots import Observing, PodSample
+from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot, make_thread
+from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
+from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
+from temper_plugin_rightsizer.store.history import History
+
+NOW = 1_800_000_000
+PATH = "kubepods/podu1/"
+APP, SIDE = "a" * 64, "b" * 64
+POD = make_pod(
+    "web",
+    "shop",
+    cgroups=(PATH,),
+    containers=(Container("app", runtime_id=APP), Container("side", runtime_id=SIDE)),
+)
+KEY = ContainerKey(POD.uid, "shop", "web", "app")
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "cgroup"
+    for runtime_id in (APP, SIDE):
+        (root / PATH / runtime_id).mkdir(parents=True)
+    return root
+
+
+def write(root, runtime_id=APP, **files):
+    for name, content in files.items():
+        (root / PATH / runtime_id / name.replace("_", ".", 1)).write_text(content)
+
+
+@pytest.fixture
+def collector(tmp_path, root):
+    plan = LayerPlan(make_machine(), (), assignments=(Assignment(POD, Tier.NORMAL, "priority"),))
+    lookup = MadeContext(plan=plan).lookup
+    history = History(lambda: tmp_path, 4 << 20, clock=lambda: NOW)
+    return Collector(history, lookup, CgroupFiles(root))
+
+
+def snapshot_at(second, used=0.9, **changes):
+    thread = make_thread("hot-1", namespace="shop", pod="web", container="app", cpu_used=used)
+    pod = PodSample("shop", "web", POD.uid, Tier.NORMAL, 1, used)
+    moment = {"at": float(NOW + second), "monotonic_s": 1000.0 + second, "window_s": 10.0}
+    return make_snapshot(thread, pods=(pod,), **moment, **changes)
+
+
+def test_a_finished_interval_is_kept(collector):
+    for second in range(0, INTERVAL_S + 20, 10):
+        collector.tell(snapshot_at(second))
+
+    (kept,) = collector.history.read(0).keys() & {KEY}
+    assert collector.history.read(0)[kept].cpu.seconds == INTERVAL_S
+    assert collector.demands(3600, NOW + 320)[KEY].cpu.seconds == INTERVAL_S + 20
+
+
+def test_the_last_interval_is_kept_at_the_end(collector):
+    collector.tell(snapshot_at(0))
+
+    collector.close()
+
+    assert collector.history.read(0)[KEY].names == {"hot-#": 10}
+
+
+def test_counters_are_those_of_the_container(collector, root):
+    write(
+        root,
+        cpu_stat="usage_usec 5\nnr_periods 100\nnr_throttled 10\nthrottled_usec 2000000\n",
+        memory_current="3000000\n",
+        memory_stat="anon 1\ninactive_file 1000000\n",
+        memory_events="low 0\nhigh 0\nmax 3\noom 0\noom_kill 1\n",
+    )
+    write(root, SIDE, memory_current="50\n")
+    collector.tell(snapshot_at(0))
+    write(
+        root,
+        cpu_stat="usage_usec 9\nnr_periods 700\nnr_throttled 70\nthrottled_usec 5000000\n",
+        memory_events="low 0\nhigh 2\nmax 4\noom 1\noom_kill 2\n",
+    )
+    collector.tell(snapshot_at(60))
+
+    counts = collector.demands(3600, NOW + 60)[KEY].counts
+
+    assert (counts.periods, counts.throttled_periods, counts.throttled_s) == (600, 60, 3.0)
+    assert (counts.high, counts.max, counts.oom, counts.oom_kill) == (2, 1, 1, 1)
+    assert counts.peak_bytes == 2_000_000
+
+
+def test_counters_of_a_restarted_container_begin_anew(collector, root):
+    write(root, cpu_stat="nr_periods 700\nnr_throttled 70\nthrottled_usec 5000000\n")
+    collector.tell(snapshot_at(0))
+    write(root, cpu_stat="nr_periods 50\nnr_throttled 5\nthrottled_usec 100000\n")
+    collector.tell(snapshot_at(60))
+
+    counts = collector.demands(3600, NOW + 60)[KEY].counts
+
+    assert (counts.periods, counts.throttled_periods) == (50, 5)
+
+
+def test_files_of_a_hybrid_host_are_read(tmp_path):
+    memory, cpu = tmp_path / "memory" / "x", tmp_path / "cpu" / "x"
+    for directory in (memory, cpu):
+        directory.mkdir(parents=True)
+    (memory / "memory.usage_in_bytes").write_text("900\n")
+    (memory / "memory.stat").write_text("inactive_file 7\ntotal_inactive_file 100\n")
+    (memory / "memory.oom_control").write_text("oom_kill_disable 0\noom_kill 4\n")
+    (memory / "memory.failcnt").write_text("6\n")
+    (cpu / "cpu.stat").write_text("nr_periods 9\nnr_throttled 3\nthrottled_time 8000000\n")
+
+    counters = CgroupFiles(tmp_path).read("x")
+
+    assert counters.working_set_bytes == 800
+    assert (counters.oom_kill, counters.max) == (4, 6)
+    assert (counters.periods, counters.throttled_periods, counters.throttled_us) == (9, 3, 8000)
+
+
+def test_a_cgroup_that_is_gone_has_no_memory(tmp_path):
+    assert CgroupFiles(tmp_path).read("x").working_set_bytes == -1
+
+
+def test_a_window_without_threads_counts_for_nothing(collector):
+    collector.tell(snapshot_at(0, observing=Observing(knows_threads=False)))
+
+    assert (
+        KEY not in collector.demands(3600, NOW) or not collector.demands(3600, NOW)[KEY].cpu.seconds
+    )
+
+
+def test_a_clock_that_jumps_back_loses_only_the_interval(collector):
+    collector.tell(snapshot_at(0))
+    collector.tell(snapshot_at(-86_400))
+    collector.tell(snapshot_at(-86_390))
+
+    assert collector.demands(3 * 86_400, NOW)[KEY].cpu.seconds == 30
+
+
+def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):
+    def gone():
+        raise MachineError("the state directory cannot be made: read-only file system")
+
+    collector.history = attrs.evolve(collector.history, directory=gone)
+    for second in range(0, INTERVAL_S + 20, 10):
+        collector.tell(snapshot_at(second))
+
+    assert "read-only" in collector.defect

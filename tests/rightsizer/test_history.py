@@ -1,0 +1,245 @@
+"""The history on disk: what is kept, for how long, and what survives."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from temper_core import MachineError
+from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.store.history import DETAIL_S, FILE, HOUR_S, History
+from temper_plugin_rightsizer.store.packing import DamagedError, pack, unpack
+from tests.patience import PATIENCE_S
+from tests.rightsizer.shapes import learned, window
+
+MIB = 1024 * 1024
+NOW = 1_800_000_000 // HOUR_S * HOUR_S
+WEB = ContainerKey("uid-web", "shop", "web-0", "app")
+DB = ContainerKey("uid-db", "shop", "db-0", "mysql")
+INTERVAL_S = 300
+
+
+def five_minutes(used=0.9):
+    return learned([window(("hot", used), idle=0.1)] * 30)
+
+
+@pytest.fixture
+def now():
+    return [float(NOW)]
+
+
+@pytest.fixture
+def history(tmp_path, now):
+    return History(lambda: tmp_path, 4 * MIB, clock=lambda: now[0])
+
+
+def fill(history, now, hours, keys=(WEB,)):
+    """Add each interval of some hours that end now, as an agent would."""
+    end = int(now[0])
+    for at in range(end - hours * HOUR_S, end, INTERVAL_S):
+        now[0] = float(at + INTERVAL_S)
+        history.add(at, INTERVAL_S, {key: five_minutes() for key in keys})
+        if at % HOUR_S == 0:
+            history.compact()
+    history.compact()
+
+
+def test_what_was_added_is_read_back(history):
+    history.add(NOW - 600, INTERVAL_S, {WEB: five_minutes(0.9), DB: five_minutes(0.3)})
+    history.add(NOW - 300, INTERVAL_S, {WEB: five_minutes(0.9)})
+
+    demands = history.read(NOW - HOUR_S)
+
+    assert demands[WEB].cpu.seconds == 600
+    assert demands[WEB].names == {"hot": 600}
+    assert demands[DB] == five_minutes(0.3)
+
+
+def test_a_container_whose_name_is_no_text_is_kept(history):
+    """A cgroup's name may have any bytes, which Python reads as lone surrogates."""
+    odd = ContainerKey("unit:\udcff\udc80", "", "\udcff.service", "\x1b[2J")
+
+    history.add(NOW, INTERVAL_S, {odd: five_minutes()})
+
+    assert history.read(NOW) == {odd: five_minutes()}
+
+
+def test_only_the_window_is_read(history):
+    history.add(NOW - 7200, INTERVAL_S, {WEB: five_minutes()})
+    history.add(NOW - 600, INTERVAL_S, {WEB: five_minutes()})
+
+    assert history.read(NOW - HOUR_S)[WEB].cpu.seconds == INTERVAL_S
+
+
+def test_an_interval_that_two_agents_measured_is_their_sum(history):
+    for _ in range(2):
+        history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+
+    assert history.read(NOW)[WEB].cpu.seconds == 2 * INTERVAL_S
+
+
+def test_old_intervals_are_merged_by_the_hour_and_nothing_is_lost(history, now):
+    fill(history, now, hours=24)
+
+    intervals = list(history.intervals(0))
+
+    assert sum(demand.cpu.seconds for _, _, demand in intervals) == 24 * HOUR_S
+    detailed = [at for _, at, _ in intervals if at >= now[0] - DETAIL_S]
+    assert len(detailed) == DETAIL_S // INTERVAL_S
+    assert len(intervals) - len(detailed) == 18
+
+
+def test_what_is_too_old_is_forgotten(history):
+    history.keep_s = 24 * HOUR_S
+    history.add(NOW - 25 * HOUR_S, INTERVAL_S, {WEB: five_minutes()})
+    history.add(NOW - 300, INTERVAL_S, {DB: five_minutes()})
+
+    history.compact()
+
+    assert set(history.read(0)) == {DB}
+
+
+def test_intervals_of_a_clock_that_was_set_back_are_forgotten(history):
+    history.add(NOW + 30 * 24 * HOUR_S, INTERVAL_S, {WEB: five_minutes()})
+    history.add(NOW - 300, INTERVAL_S, {DB: five_minutes()})
+
+    history.compact()
+
+    assert set(history.read(0)) == {DB}
+
+
+def test_the_oldest_hours_go_where_the_bound_is_reached(tmp_path, now):
+    bound = 256 * 1024
+    history = History(lambda: tmp_path, bound, clock=lambda: now[0])
+
+    fill(history, now, 30, [ContainerKey(f"uid-{n}", "shop", f"web-{n}", "a") for n in range(20)])
+
+    assert (tmp_path / FILE).stat().st_size <= bound
+    kept = [at for _, at, _ in history.intervals(0)]
+    assert max(kept) == NOW - INTERVAL_S
+    assert NOW - 30 * HOUR_S < min(kept) < NOW - HOUR_S
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path):
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    if os.geteuid() != 0 or not _mount(mounted):
+        pytest.skip("a small file system cannot be mounted here")
+    try:
+        history = History(lambda: mounted, 4 * MIB)
+        history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+        with pytest.raises(OSError, match="No space"):
+            (mounted / "filler").write_bytes(bytes(2 * MIB))
+        many = {ContainerKey(f"u{n}", "a", f"p{n}", "c"): five_minutes() for n in range(2000)}
+
+        with pytest.raises(MachineError, match=r"demand\.sqlite: .*(full|I/O)"):
+            history.add(NOW, INTERVAL_S, many)
+
+        assert history.read(0) == {WEB: five_minutes()}
+    finally:
+        subprocess.run(["umount", str(mounted)], check=True)
+
+
+def _mount(directory):
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(directory)]
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all, " * 400])
+def test_a_damaged_file_is_set_aside(history, tmp_path, damage):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    content = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(damage or content[:100] + bytes(4000) + content[4100:])
+
+    history.add(NOW, INTERVAL_S, {DB: five_minutes()})
+
+    assert set(history.read(0)) == {DB}
+    assert "begun anew" in history.defect
+    assert (tmp_path / "demand.damaged").exists()
+
+
+def test_a_history_of_a_later_version_is_set_aside(history, tmp_path):
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+
+    assert "version 99" in history.defect
+
+
+def test_a_damaged_interval_does_not_hide_the_others(history, tmp_path):
+    history.add(NOW - 300, INTERVAL_S, {WEB: five_minutes(), DB: five_minutes()})
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("UPDATE interval SET demand = x'ff00ff' WHERE container = 1")
+    database.close()
+
+    assert set(history.read(0)) == {DB}
+    assert "damaged" in history.defect
+
+
+WRITER = """
+import pathlib, sys, time
+from temper_plugin_rightsizer.store.history import History
+from tests.rightsizer.test_history import NOW, WEB, DB, five_minutes
+history = History(lambda: pathlib.Path(sys.argv[1]), 4 << 20, clock=lambda: NOW)
+for number in range(100_000):
+    history.add(NOW - 300 * (number % 40), 300, {WEB: five_minutes(), DB: five_minutes()})
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.003, 0.02])
+def test_a_kill_in_the_middle_loses_no_finished_interval(history, tmp_path, pause_s):
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    finished = [int(writer.stdout.readline()) for _ in range(3)][-1] + 1
+    time.sleep(pause_s)
+    writer.send_signal(signal.SIGKILL)
+    with writer.stdout as rest:
+        finished += len(list(rest))
+    writer.wait(PATIENCE_S)
+
+    demands = history.read(0)
+
+    assert not history.defect
+    # Each is of both containers or of none: one more may have been written and not printed.
+    assert demands[WEB].cpu.seconds == demands[DB].cpu.seconds
+    assert demands[WEB].cpu.seconds // INTERVAL_S in (finished, finished + 1)
+
+
+@given(st.lists(st.lists(st.floats(0, 1), max_size=4), max_size=6))
+def test_an_interval_is_read_back_from_its_bytes(windows):
+    demand = learned(
+        window(*((f"t{number}", used) for number, used in enumerate(uses))) for uses in windows
+    )
+
+    assert unpack(pack(demand)) == demand
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_an_interval_or_damaged(packed):
+    try:
+        unpack(packed)
+    except DamagedError:
+        return
+    raise AssertionError("bytes of no interval were read")
+
+
+@given(st.data())
+def test_a_damaged_interval_is_read_or_refused(data):
+    packed = bytearray(pack(five_minutes()))
+    at = data.draw(st.integers(0, len(packed) - 1))
+    packed[at] = data.draw(st.integers(0, 255))
+    try:
+        demand = unpack(bytes(packed))
+    except DamagedError:
+        return
+    pack(demand)

@@ -1,0 +1,190 @@
+"""``temper rightsize`` on a real agent that watches two real programs of the same average."""
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_S
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+NAME = "import pathlib; pathlib.Path('/proc/self/comm').write_text('{name}')\n"
+# Other work of this machine must not slow the hot thread down: what it uses is what is judged.
+HOT = """
+import os, time
+if os.geteuid() == 0: os.nice(-15)
+end = time.monotonic() + 120
+while time.monotonic() < end: pass
+time.sleep(3600)
+"""
+LAZY = """
+import threading, time
+def be_lazy():
+    while True:
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end: pass
+        time.sleep(0.065)
+for _ in range(3): threading.Thread(target=be_lazy, daemon=True).start()
+be_lazy()
+"""
+SETTINGS = """
+run_directory = "{folder}/run"
+state_directory = "{folder}/state"
+[server]
+listen = ""
+[scheduler]
+enforce = false
+[observe]
+period_s = 1.0
+budget_cpu_ratio = 1.0
+[[workloads]]
+name = "busy"
+process = "rs-hot"
+tier = "normal"
+cpu_request = "500m"
+[[workloads]]
+name = "easy"
+process = "rs-lazy"
+tier = "normal"
+cpu_request = "2"
+"""
+
+
+def start_agent(settings):
+    with (settings.parent / "log").open("a") as log:
+        return subprocess.Popen([TEMPER, "agent", "--settings", str(settings)], stderr=log)
+
+
+def end_agent(settings, agent):
+    agent.send_signal(signal.SIGTERM)
+    status = agent.wait(PATIENCE_S)
+    assert status == 0, (settings.parent / "log").read_text()
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """Run one program with a hot thread and one with four lazy ones."""
+    running = [
+        subprocess.Popen([sys.executable, "-c", NAME.format(name=name) + work])
+        for name, work in (("rs-hot", HOT), ("rs-lazy", LAZY))
+    ]
+    yield
+    for program in running:
+        program.kill()
+        program.wait()
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory, programs):  # noqa: ARG001 - they run first
+    """Return the settings of a running agent beside both programs."""
+    folder = tmp_path_factory.mktemp("agent")
+    path = folder / "agent.toml"
+    path.write_text(SETTINGS.format(folder=folder))
+    agent = start_agent(path)
+    yield path
+    end_agent(path, agent)
+
+
+def rightsize(settings, *options):
+    command = [TEMPER, "rightsize", "--settings", str(settings), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+@pytest.fixture(scope="module")
+def learned(settings):
+    """Return the advice by pod once both programs were seen for some windows."""
+    return learned_for(settings, seconds=8)
+
+
+def learned_for(settings, seconds):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        done = rightsize(settings, "--output", "json")
+        containers = json.loads(done.stdout)["containers"] if done.returncode == 0 else []
+        pods = {container["pod"]: container for container in containers}
+        if {"busy", "easy"} <= pods.keys() and pods["busy"]["learned_s"] >= seconds:
+            return pods
+        time.sleep(0.5)
+    raise AssertionError(done.stdout + done.stderr)
+
+
+def test_a_hot_thread_gets_a_core_and_lazy_threads_share(learned):
+    if os.geteuid() != 0:
+        pytest.skip("without root the threads cannot be protected from other work")
+    busy, easy = learned["busy"], learned["easy"]
+
+    assert (busy["verdict"], busy["hot_threads"]) == ("exclusive", ["rs-hot"])
+    assert busy["recommended"]["cpu_request_millis"] >= 1000
+    assert easy["used"]["cpu_mean"] > 0
+    assert (easy["verdict"], easy["hot_threads"]) == ("shared", [])
+    assert easy["recommended"]["cpu_request_millis"] < 2000
+
+
+@pytest.mark.usefixtures("learned")
+def test_the_table_names_the_change_and_the_reason(settings):
+    done = rightsize(settings, "busy", "--fail-on-change")
+
+    assert done.returncode == 1, done.stderr
+    assert "exclusive (rs-hot)" in done.stdout
+    assert "0.5 -> " in done.stdout
+    assert "1 hot thread uses" in done.stdout
+    assert "low" in done.stdout
+    assert "easy" not in done.stdout
+
+
+@pytest.mark.usefixtures("learned")
+def test_csv_has_a_row_for_each_container(settings):
+    rows = list(csv.DictReader(io.StringIO(rightsize(settings, "--output", "csv").stdout)))
+
+    requests = {row["pod"]: row["cpu_request_millis"] for row in rows}
+    assert (requests["busy"], requests["easy"]) == ("500", "2000")
+
+
+@pytest.mark.usefixtures("learned")
+def test_markdown_is_a_table(settings):
+    lines = rightsize(settings, "--output", "markdown").stdout.splitlines()
+
+    assert lines[1].count("---") == lines[0].count("|") - 1
+    assert any("busy" in line for line in lines[2:])
+
+
+@pytest.mark.usefixtures("learned")
+def test_an_unknown_pod_is_one_line(settings):
+    done = rightsize(settings, "nothing/here")
+
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1
+    assert "no demand of nothing/here is known; known are: " in done.stderr
+
+
+def test_without_an_agent_there_is_one_line(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text(SETTINGS.format(folder=tmp_path))
+
+    done = rightsize(path)
+
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_history_survives_the_agent(tmp_path):
+    """The interval that is not over is written at the end, and the next agent reads it."""
+    path = tmp_path / "agent.toml"
+    path.write_text(SETTINGS.format(folder=tmp_path))
+    first = start_agent(path)
+    before = learned_for(path, seconds=4)["busy"]["learned_s"]
+    end_agent(path, first)
+
+    second = start_agent(path)
+    after = learned_for(path, seconds=1)["busy"]["learned_s"]
+    end_agent(path, second)
+
+    assert after > before
