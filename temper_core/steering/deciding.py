@@ -4,7 +4,7 @@ The threads of the agent and of its engines belong to the system layer in any cg
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from attrs import define, evolve, frozen
 from temper_core.plan.membership import place_index
 from temper_core.plan.place_index import Target
 from temper_core.records.plans import LayerPlan
-from temper_core.records.steering import SYSTEM, ScopeKind, SteeredPlace
+from temper_core.records.steering import NO_HINT, SYSTEM, ScopeKind, SteeredPlace
 from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
 from temper_core.steering.kernel import ThreadRecord
@@ -268,3 +268,16 @@ def hint_decisions(
         hint = plan.hints.get(target.layer)
         if hint is not None and hint != record.expected:
             yield HintDecision(record.tid, record.start_ns, hint)
+
+
+def withdrawals(
+    threads: Iterable[ThreadRecord], own: Container[int], judged_here: Container[int]
+) -> Iterator[HintDecision]:
+    """Yield withdrawals of decisions about threads that the kernel side can classify now.
+
+    *own* are the agent's processes, *judged_here* the cgroups whose threads user space classifies.
+    """
+    for thread in threads:
+        is_judged = thread.cgroup_id in judged_here or thread.tgid in own
+        if thread.is_decided and not is_judged:
+            yield HintDecision(thread.tid, thread.start_ns, NO_HINT)

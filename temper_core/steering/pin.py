@@ -6,8 +6,11 @@ world-writable (scx_layered 1.1.4), so the directory has to keep other users out
 
 import os
 import stat
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+import structlog
 
 from temper_core.bpf.file_system import MOUNT, is_replaceable
 from temper_core.errors import MachineError
@@ -15,6 +18,8 @@ from temper_core.errors import MachineError
 OWNER_ONLY = 0o700
 PIN_MODE = 0o600
 _OTHERS = 0o077
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class PinPlace:
@@ -31,6 +36,29 @@ class PinPlace:
         """Whether we have made a pin. It may have been removed or replaced since."""
         return self._pinned is not None
 
+    def ensure(self, pin: Callable[[Path], None], lost: Callable[[], None]) -> None:
+        """Call *pin* with the path unless the map is pinned there for us alone.
+
+        *lost* is called first if it was pinned there before. Raises MachineError.
+        """
+        problem = self.problem()
+        if not problem:
+            return
+        self.prepare()
+        if self.is_pinned:
+            log.warning("pin_lost", reason=problem)
+            lost()
+            if not self.problem():
+                return
+        if self.clear():
+            log.warning("other_pin_removed", path=str(self.path))
+        self.forget()
+        try:
+            pin(self.path)
+        except OSError as error:
+            raise MachineError(f"{self.path}: {_reason(error)}") from error
+        self.note()
+
     def prepare(self) -> None:
         """Make the directory, or restrict it to this user again.
 
@@ -45,13 +73,13 @@ class PinPlace:
             self._directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
             status = self._directory.lstat()
         except OSError as error:
-            raise MachineError(f"{self._directory}: {_told(error)}") from error
+            raise MachineError(f"{self._directory}: {_reason(error)}") from error
         self._check_owner(status)
         if stat.S_IMODE(status.st_mode) != OWNER_ONLY:
             try:
                 self._directory.chmod(OWNER_ONLY)
             except OSError as error:
-                raise MachineError(f"{self._directory}: {_told(error)}") from error
+                raise MachineError(f"{self._directory}: {_reason(error)}") from error
 
     def clear(self) -> bool:
         """Remove any entry at the path. Return whether there was one.
@@ -64,7 +92,7 @@ class PinPlace:
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise MachineError(f"{self.path}: {_told(error)}; remove it") from error
+            raise MachineError(f"{self.path}: {_reason(error)}; remove it") from error
         return True
 
     def sweep(self) -> None:
@@ -83,7 +111,7 @@ class PinPlace:
         try:
             status = self.path.lstat()
         except OSError as error:
-            raise MachineError(f"{self.path}: {_told(error)}") from error
+            raise MachineError(f"{self.path}: {_reason(error)}") from error
         self._pinned = status.st_dev, status.st_ino
 
     def forget(self) -> None:
@@ -103,7 +131,7 @@ class PinPlace:
         except FileNotFoundError as error:
             return f"{error.filename} was deleted"
         except OSError as error:
-            return f"{error.filename}: {_told(error)}"
+            return f"{error.filename}: {_reason(error)}"
         if directory.st_uid != os.geteuid() or stat.S_IMODE(directory.st_mode) != OWNER_ONLY:
             mode = stat.S_IMODE(directory.st_mode)
             return f"{self._directory} is mode {mode:04o} of uid {directory.st_uid}"
@@ -140,7 +168,7 @@ class PinPlace:
             existing = next((path for path in around if path.is_dir()), Path("/"))
             device = existing.stat().st_dev
         except OSError as error:  # a BPF file system that systemd mounted admits only root
-            raise MachineError(f"{error.filename}: {_told(error)}") from error
+            raise MachineError(f"{error.filename}: {_reason(error)}") from error
         if f"{os.major(device)}:{os.minor(device)}" not in self._bpf_devices():
             raise MachineError(
                 f"{existing} is not on a BPF file system, where the map of hints must be pinned; "
@@ -159,7 +187,7 @@ class PinPlace:
         }
 
 
-def _told(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     remedies = {
         "Read-only file system": "; mount it writable: mount -o remount,rw /sys/fs/bpf",
         "Permission denied": "; steering needs root, or the owner's rights",

@@ -6,7 +6,7 @@ threads, decide those that only user space can classify, and kick threads that d
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -15,9 +15,9 @@ from attrs import define, evolve, frozen
 from temper_core.errors import BpfError, MachineError
 from temper_core.records.executions import Execution
 from temper_core.records.plans import LayerPlan
-from temper_core.records.steering import LOOK_EVERY_S, NO_HINT, SteeringState
+from temper_core.records.steering import LOOK_EVERY_S, SteeringState
 from temper_core.steering.columns import Wanted, at_rest, key_of, pick, tids
-from temper_core.steering.deciding import HintDecision, Judge, hint_decisions
+from temper_core.steering.deciding import Judge, hint_decisions, withdrawals
 from temper_core.steering.engine_layers import NO_ENGINE, EngineLayers, RunningEngine
 from temper_core.steering.kernel import SteeringKernel, ThreadRecord, WalkCounts
 from temper_core.steering.kicking import Kicker, MisplacedThread
@@ -233,7 +233,7 @@ class Steerer:
         classified_here = self._table.judged_here
         judged = [t for t in threads if t.cgroup_id in classified_here or t.tgid in own]
         targets = self._judge.targets(plan, self._placed, judged, own)
-        decisions = [*hint_decisions(plan, targets), *self._taken_back(threads, own)]
+        decisions = [*hint_decisions(plan, targets), *withdrawals(threads, own, classified_here)]
         self._kernel.decide(decisions)
         wanted = (WantedNice(t.tid, t.start_ns, target.nice) for t, target in targets)
         self._niceness.follow(wanted, now, is_all=is_whole)
@@ -278,15 +278,6 @@ class Steerer:
         kicked = self._kicker.kicked if self._kicker else 0
         self.state = evolve(self.state, astray=len(strays), kicked=kicked)
         return is_soon
-
-    def _taken_back(
-        self, threads: Sequence[ThreadRecord], own: frozenset[int]
-    ) -> Iterator[HintDecision]:
-        """Return withdrawals of decisions about threads that the kernel side can classify now."""
-        for thread in threads:
-            is_judged = thread.cgroup_id in self._table.judged_here or thread.tgid in own
-            if thread.is_decided and not is_judged:
-                yield HintDecision(thread.tid, thread.start_ns, NO_HINT)
 
     def _is_astray(self, thread: ThreadRecord) -> bool:
         """Whether the engine has the thread in another layer than its hint's."""
@@ -333,7 +324,11 @@ class Steerer:
     def _fail(self, reason: str) -> None:
         if reason != self.state.reason:
             log.error("steering_failed", reason=reason)
-        self.state = evolve(self.state, reason=reason, failures=self.state.failures + 1)
+        self.state = evolve(self.state, reason=reason)
+        self._count_failure()
+
+    def _count_failure(self) -> None:
+        self.state = evolve(self.state, failures=self.state.failures + 1)
 
     def _look_after_pin(self, now: float) -> None:
         """Repair the pin every ``PIN_EVERY_S`` seconds, because the next engine needs it."""
@@ -349,20 +344,4 @@ class Steerer:
 
     def _ensure_pin(self) -> None:
         """Pin the map if it is not pinned for us alone. Raise MachineError if that fails."""
-        problem = self._pin.problem()
-        if not problem:
-            return
-        self._pin.prepare()
-        if self._pin.is_pinned:
-            log.warning("pin_lost", reason=problem)
-            self.state = evolve(self.state, failures=self.state.failures + 1)
-            if not self._pin.problem():
-                return
-        if self._pin.clear():
-            log.warning("other_pin_removed", path=str(self._pin.path))
-        self._pin.forget()
-        try:
-            self._kernel.pin(self._pin.path)
-        except OSError as error:
-            raise MachineError(f"{self._pin.path}: {error.strerror or error}") from error
-        self._pin.note()
+        self._pin.ensure(self._kernel.pin, self._count_failure)
