@@ -31,7 +31,7 @@ EVENTS = (
 )
 CAPTURE = """
 import json, sys
-from temper_plugin_tracer.capture.helper import capture
+from temper_plugin_tracer.capture.capture_helper import capture
 json.dump(capture(json.load(open(sys.argv[1]))), open(sys.argv[2], "w"))
 """
 REFUSED = ("/proc/sys/kernel/ftrace_enabled", "/sys/kernel/tracing/set_ftrace_*")

@@ -15,12 +15,7 @@ from temper_core import TemperError, fit
 from temper_plugin_tracer.capture.backends import reason_of
 from temper_plugin_tracer.capture.bounds import Ending
 from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
-from temper_plugin_tracer.capture.drained import Drained
-from temper_plugin_tracer.capture.encoding import Encoding
-from temper_plugin_tracer.capture.flight_recording import FlightRecording
-from temper_plugin_tracer.capture.flight_request import KIND
-from temper_plugin_tracer.capture.flight_status import FlightStatus, write_status
-from temper_plugin_tracer.capture.helper import (
+from temper_plugin_tracer.capture.capture_helper import (
     Order,
     context_of,
     publish,
@@ -28,6 +23,11 @@ from temper_plugin_tracer.capture.helper import (
     step_back,
     work_promptly,
 )
+from temper_plugin_tracer.capture.drained import Drained
+from temper_plugin_tracer.capture.encoding import Encoding
+from temper_plugin_tracer.capture.flight_recording import FlightRecording
+from temper_plugin_tracer.capture.flight_request import KIND
+from temper_plugin_tracer.capture.flight_status import FlightStatus, write_status
 from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import Recorded
 from temper_plugin_tracer.capture.store import END, Store

@@ -13,7 +13,7 @@ from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.helper_plan import HelperPlan
 
 SOURCE = "trace request"
-ENTRY_POINT = "temper_plugin_tracer.capture.helper:capture"
+ENTRY_POINT = "temper_plugin_tracer.capture.capture_helper:capture"
 MOST_CPU = 8_191
 LONGEST_NAME = 1_024
 _NAME: Mapping[str, Any] = {"type": "string", "maxLength": LONGEST_NAME}
