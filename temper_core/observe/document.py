@@ -1,12 +1,16 @@
 """The JSON of ``/observe``. Its schema is ``docs/observe.schema.json``."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from heapq import nlargest
-from math import fsum
+from collections.abc import Mapping
 from typing import Any
 
+from temper_core.observe.document_values import (
+    count,
+    name_or_none,
+    rounded,
+    rounded_or_none,
+)
 from temper_core.observe.moments import rfc3339
+from temper_core.observe.thread_documents import thread_documents
 from temper_core.plain_json import plain_scalar
 from temper_core.plan.render import machine_summary
 from temper_core.records.lint import Violation
@@ -22,13 +26,9 @@ from temper_core.records.snapshots import (
     PressureLine,
     Section,
     Snapshot,
-    ThreadSample,
 )
 from temper_core.records.steering import SteeringState
 from temper_core.records.trials import TrialState
-
-REST = "rest"
-DIGITS = 6
 
 Json = dict[str, Any]
 
@@ -38,7 +38,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
     return {
         "schema_version": snapshot.schema_version,
         "at": rfc3339(snapshot.at),
-        "window_s": _rounded(snapshot.window_s),
+        "window_s": rounded(snapshot.window_s),
         "node": snapshot.node,
         "mode": str(snapshot.status.mode),
         "reason": str(snapshot.status.reason),
@@ -48,7 +48,7 @@ def observe_document(snapshot: Snapshot, top: int) -> Json:
         "last_end": None if snapshot.last_end is None else _end(snapshot.last_end),
         "machine": _machine(snapshot.machine),
         "layers": [_layer(layer) for layer in snapshot.layers],
-        "threads": _threads(snapshot.threads, top),
+        "threads": thread_documents(snapshot.threads, top),
         "pods": [_pod(pod) for pod in snapshot.pods],
         "pressure": {
             "node": _pressures(snapshot.pressure),
@@ -90,95 +90,15 @@ def _layer(layer: LayerSample) -> Json:
     return {
         "name": layer.name,
         "kind": str(layer.kind),
-        "tier": _name_or_none(layer.tier),
+        "tier": name_or_none(layer.tier),
         "cpus": list(layer.cpus),
-        "cpus_used": _rounded(layer.cpus_used),
-        "util": None if layer.util is None else _rounded(layer.util),
+        "cpus_used": rounded(layer.cpus_used),
+        "util": None if layer.util is None else rounded(layer.util),
         "tasks": layer.tasks,
-        "fallback_ratio": _rounded(layer.fallback_ratio),
-        "outside_ratio": None if layer.outside_ratio is None else _rounded(layer.outside_ratio),
+        "fallback_ratio": rounded(layer.fallback_ratio),
+        "outside_ratio": None if layer.outside_ratio is None else rounded(layer.outside_ratio),
         "demoted": layer.demoted,
         "reason": layer.reason,
-    }
-
-
-def _threads(threads: Sequence[ThreadSample], top: int) -> list[Json]:
-    busiest = nlargest(max(0, top), threads, key=lambda thread: (thread.cpu_used, -thread.tid))
-    shown = {(thread.tid, thread.start_ticks) for thread in busiest}
-    unlisted: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
-    for thread in threads:
-        if (thread.tid, thread.start_ticks) not in shown:
-            unlisted[thread.namespace, thread.pod].append(thread)
-    rests = [_rest(*place, unlisted[place]) for place in sorted(unlisted)]
-    return [_thread(thread) for thread in busiest] + rests
-
-
-def _thread(thread: ThreadSample) -> Json:
-    return {
-        "tid": thread.tid,
-        "tgid": thread.tgid,
-        "comm": thread.comm,
-        "process": thread.process,
-        "namespace": thread.namespace,
-        "pod": thread.pod,
-        "container": thread.container,
-        "cgroup": thread.cgroup,
-        "tier": _name_or_none(thread.tier),
-        "layer": thread.layer,
-        "expected_layer": thread.expected_layer,
-        "hinted_layer": thread.hinted_layer,
-        "layer_is_known": thread.layer_is_known,
-        "cpu": thread.cpu,
-        "cpu_used": _rounded(thread.cpu_used),
-        "run_delay_ratio": _rounded(thread.run_delay_ratio),
-        "waiting_s": _rounded(thread.waiting_s),
-        "runs": _count(thread.runs),
-        "voluntary": _count(thread.voluntary),
-        "involuntary": _count(thread.involuntary),
-        "migrations": _count(thread.migrations),
-        "policy": thread.policy,
-        "nice": thread.nice,
-        "rt_priority": thread.rt_priority,
-        "affinity": list(thread.affinity),
-        "age_s": _rounded(thread.age_s),
-        "is_kthread": thread.is_kthread,
-        "threads": 1,
-    }
-
-
-def _rest(namespace: str, pod: str, threads: Sequence[ThreadSample]) -> Json:
-    """Sum up a pod's other threads. Fields that only a single thread has are null."""
-    return {
-        "tid": None,
-        "tgid": None,
-        "comm": REST,
-        "process": "",
-        "namespace": namespace,
-        "pod": pod,
-        "container": "",
-        "cgroup": "",
-        "tier": _name_or_none(threads[0].tier) if pod else None,
-        "layer": _if_same(thread.layer for thread in threads),
-        "expected_layer": _if_same(thread.expected_layer for thread in threads),
-        "hinted_layer": _if_same(thread.hinted_layer for thread in threads),
-        "layer_is_known": all(thread.layer_is_known for thread in threads),
-        "cpu": None,
-        "cpu_used": _rounded(sum(thread.cpu_used for thread in threads)),
-        "run_delay_ratio": _rounded(
-            fsum(thread.run_delay_ratio for thread in threads) / len(threads)
-        ),
-        "waiting_s": _rounded(max(thread.waiting_s for thread in threads)),
-        **{
-            counted: _sum([getattr(thread, counted) for thread in threads])
-            for counted in ("runs", "voluntary", "involuntary", "migrations")
-        },
-        "policy": _if_same(thread.policy for thread in threads),
-        "nice": None,
-        "rt_priority": None,
-        "affinity": [],
-        "age_s": None,
-        "is_kthread": all(thread.is_kthread for thread in threads),
-        "threads": len(threads),
     }
 
 
@@ -189,21 +109,21 @@ def _pod(pod: PodSample) -> Json:
         "uid": pod.uid,
         "tier": str(pod.tier),
         "profile": pod.profile,
-        "profile_coverage": _rounded_or_none(pod.profile_coverage),
+        "profile_coverage": rounded_or_none(pod.profile_coverage),
         "profile_code": pod.profile_code,
         "profile_reason": pod.profile_reason,
         "threads": pod.threads,
-        "cpu_used": _rounded(pod.cpu_used),
-        "short_lived_cpu_used": _rounded(pod.short_lived_cpu_used),
-        "run_delay": _rounded(pod.run_delay),
-        "switches": _count(pod.switches),
-        "throttled_ratio": _rounded(pod.throttled_ratio),
-        "throttled_s": _rounded(pod.throttled_s),
-        "unthrottled_pressure": _rounded_or_none(pod.unthrottled_pressure),
-        "quota_cores": _rounded_or_none(pod.quota_cores),
+        "cpu_used": rounded(pod.cpu_used),
+        "short_lived_cpu_used": rounded(pod.short_lived_cpu_used),
+        "run_delay": rounded(pod.run_delay),
+        "switches": count(pod.switches),
+        "throttled_ratio": rounded(pod.throttled_ratio),
+        "throttled_s": rounded(pod.throttled_s),
+        "unthrottled_pressure": rounded_or_none(pod.unthrottled_pressure),
+        "quota_cores": rounded_or_none(pod.quota_cores),
         "weight": pod.weight,
         "cpuset": list(pod.cpuset),
-        "memory_bytes": _count(pod.memory_bytes),
+        "memory_bytes": count(pod.memory_bytes),
     }
 
 
@@ -283,17 +203,17 @@ def _observing(observing: Observing) -> Json:
         "period_s": observing.period_s,
         "asked_period_s": observing.asked_period_s,
         "stretched": observing.stretched,
-        "least_s": _rounded(observing.least_s),
+        "least_s": rounded(observing.least_s),
         "unlisted": observing.unlisted,
     }
 
 
 def _overhead(snapshot: Snapshot) -> Json:
     overhead = snapshot.overhead
-    parts = {part: _rounded(ratio) for part, ratio in overhead.cpu_ratio.items()}
+    parts = {part: rounded(ratio) for part, ratio in overhead.cpu_ratio.items()}
 
     def whole(split: str) -> float:
-        return _rounded(sum(v for part, v in overhead.cpu_ratio.items() if part.endswith(split)))
+        return rounded(sum(v for part, v in overhead.cpu_ratio.items() if part.endswith(split)))
 
     return {
         "cpu_ratio": parts,
@@ -302,10 +222,10 @@ def _overhead(snapshot: Snapshot) -> Json:
         "memory_bytes": overhead.memory_bytes,
         "engine_memory_bytes": overhead.engine_memory_bytes,
         "period_s": overhead.period_s,
-        "tick_s": _rounded(overhead.tick_s),
+        "tick_s": rounded(overhead.tick_s),
         "threads_seen": overhead.threads_seen,
         "descriptors": overhead.descriptors,
-        "bpf_cpu_ratio": _rounded(overhead.bpf_cpu_ratio),
+        "bpf_cpu_ratio": rounded(overhead.bpf_cpu_ratio),
         "series": overhead.series,
         "instruments": {name: _instrument(cost) for name, cost in overhead.instruments.items()},
     }
@@ -314,8 +234,8 @@ def _overhead(snapshot: Snapshot) -> Json:
 def _instrument(cost: InstrumentCost) -> Json:
     return {
         "helpers": cost.helpers,
-        "helper_cpu_ratio": _rounded(cost.helper_cpu_ratio),
-        "helper_cpu_s": _rounded(cost.helper_cpu_s),
+        "helper_cpu_ratio": rounded(cost.helper_cpu_ratio),
+        "helper_cpu_s": rounded(cost.helper_cpu_s),
         "helper_memory_bytes": cost.helper_memory_bytes,
         "state_bytes": cost.state_bytes,
         "state_limit_bytes": cost.state_limit_bytes,
@@ -324,29 +244,3 @@ def _instrument(cost: InstrumentCost) -> Json:
 
 def _section(section: Section) -> Json:
     return {**section.content, "schema_version": section.schema_version}
-
-
-def _count(counted: int) -> int | None:
-    return None if counted < 0 else counted
-
-
-def _sum(counts: Sequence[int]) -> int | None:
-    """Add up counts. The sum is null if one of them is unknown."""
-    return None if min(counts) < 0 else sum(counts)
-
-
-def _if_same(names: Iterable[str]) -> str:
-    different = set(names)
-    return different.pop() if len(different) == 1 else ""
-
-
-def _name_or_none(name: object) -> str | None:
-    return None if name is None else str(name)
-
-
-def _rounded_or_none(number: float | None) -> float | None:
-    return None if number is None else _rounded(number)
-
-
-def _rounded(number: float) -> float:
-    return round(number, DIGITS)
