@@ -9,6 +9,7 @@ from agent import BRISK, PATIENT
 from node import Node
 from report import Report
 from saturation import saturate
+from tracing import trace
 
 LIFE_S = 60.0
 SATURATION_S = 30.0
@@ -36,6 +37,7 @@ def main() -> None:
 
 def _live(node: Node) -> None:
     node.judge_layers()
+    trace(node)
     life.raise_priority(node)
     life.grow(node)
     life.go_through_safe_mode(node)
@@ -48,6 +50,6 @@ def _saturate(node: Node) -> None:
     saturate(node, SATURATION_S)
 
 
-WALKS = {"life": _live, "saturation": _saturate, "swap": life.swap}
+WALKS = {"life": _live, "saturation": _saturate, "swap": life.swap, "trace": trace}
 
 main()

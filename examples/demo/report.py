@@ -22,6 +22,11 @@ class Report:
             path.write_text("")
 
     @property
+    def directory(self) -> Path | None:
+        """Directory of the file of outcomes, for what else is to survive the guest."""
+        return self._path.parent if self._path is not None else None
+
+    @property
     def exit_code(self) -> int:
         """1 if a claim did not hold, else 0."""
         return 1 if self._failed else 0

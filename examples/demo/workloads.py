@@ -16,6 +16,8 @@ MEASURED_S = 0.02
 UNMEASURED_S = 0.5
 # A process that changes its cgroup gets its layer when it next wakes up, so it must sleep once.
 SETTLE_S = 0.2
+# Seconds of work of a sleeper after each sleep, if it works at all.
+BURST_S = 0.02
 
 
 @dataclass
@@ -75,10 +77,13 @@ class Pod:
 
 
 class Sleeper:
-    """A process that measures how late it wakes from sleep. It sleeps longer when not measured."""
+    """A process that measures how late it wakes from sleep. It sleeps longer when not measured.
+
+    It can also work after each sleep.
+    """
 
     def __init__(self, cgroup: Path, name: str) -> None:
-        # time of the next wake-up, length of the sleep, longest delay, number of wake-ups
+        # next wake-up, length of the sleep, longest delay, number of wake-ups, work after each
         self._shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("d")
         self.doze()
         self.pid = _fork(cgroup, name, self._sleep)
@@ -91,6 +96,17 @@ class Sleeper:
     def doze(self) -> None:
         """Sleep longer from now on. The last measurement can still be read."""
         self._shared[1] = UNMEASURED_S
+        self._shared[4] = 0.0
+
+    def work_on(self, cpu: int, sleep_s: float) -> None:
+        """Work on that CPU from now on, and sleep that long after each burst."""
+        os.sched_setaffinity(self.pid, {cpu})
+        self._shared[1], self._shared[4] = sleep_s, BURST_S
+
+    def work_no_more(self) -> None:
+        """Doze again, on any CPU."""
+        self.doze()
+        os.sched_setaffinity(self.pid, range(os.cpu_count() or 1))
 
     @property
     def woken(self) -> int:
@@ -109,6 +125,9 @@ class Sleeper:
             time.sleep(max(0.0, due - time.monotonic()))
             self._shared[2] = max(self._shared[2], time.monotonic() - due)
             self._shared[3] += 1
+            ends = time.monotonic() + self._shared[4]
+            while time.monotonic() < ends:
+                pass
 
 
 class Crowd:

@@ -37,11 +37,12 @@ class Outcome:
 
 @frozen
 class Walked:
-    """A walk that has ended: what it printed, and which claims it came to."""
+    """A walk that has ended: what it printed, which claims it came to, and its directory."""
 
     exit_code: int
     output: str
     outcomes: Mapping[str, Outcome]
+    share: Path
 
 
 @frozen
@@ -106,7 +107,7 @@ def _walked(share: Path, *command: str | Path, **environment: str) -> Walked:
         errors="replace",
         check=False,
     )
-    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"))
+    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"), share)
 
 
 def assert_held(claim: str, claims: Mapping[str, str], walked: Walked) -> None:

@@ -53,7 +53,7 @@ def test_run_time_and_waits_of_each_thread_are_equal(recording, processor):
 
     found = {
         tid: (run, wait)
-        for tid, run, wait in processor.ask(STATES)
+        for tid, run, wait in processor.ask(STATES.format(end_ns=recording[0]["ns"][-1]))
         if (run or wait) and tid not in without
     }
 
