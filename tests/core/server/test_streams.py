@@ -85,7 +85,7 @@ def test_events_come_as_they_are_given(start, view):
 
     assert response.headers["content-type"] == "text/event-stream"
     assert response.text == "event: a\nid: 7\ndata: 1\n\ndata: x\ndata: y\n\n"
-    assert view.ended == [("shop", PART, "", False)]
+    wait_for(lambda: view.ended == [("shop", PART, "", False)])
 
 
 def test_a_piece_is_sent_before_the_next_is_there_and_silence_is_a_comment(start, view, tap):
