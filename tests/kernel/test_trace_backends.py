@@ -1,4 +1,8 @@
-"""Every way to record a trace, in a guest with an old kernel, its headers, bcc and Perfetto."""
+"""Every way to record a trace, in guests that have what each of them needs.
+
+The first guest is an old kernel with bcc, the headers of that kernel, and Perfetto. The second is
+the same kernel without type information, where only what needs none can record.
+"""
 
 import subprocess
 from collections.abc import Callable, Mapping
@@ -21,6 +25,7 @@ WITH_TYPES: Mapping[str, list[str]] = {
         f"{TRACEFS}::test_nothing_is_left_of_a_capture_whose_helper_is_killed",
     ],
 }
+WITHOUT_TYPES: Mapping[str, list[str]] = {"without_types": [f"{IN_GUEST}/without_types.py"]}
 
 
 def fetched(script: str, *arguments: str) -> str:
@@ -45,6 +50,14 @@ def with_types(prefix: list[str], tmp_path_factory: pytest.TempPathFactory) -> B
     return boot(SERIES, share, WITH_TYPES, prefix=prefix, guest_s=GUEST_S)
 
 
+@pytest.fixture(scope="module")
+def without_types(prefix: list[str], tmp_path_factory: pytest.TempPathFactory) -> Booted:
+    version = Path(fetched("fetch-bcc", SERIES)).name
+    share = tmp_path_factory.mktemp("without-types")
+    kernel = fetched("without-btf", version)
+    return boot(kernel, share, WITHOUT_TYPES, prefix=prefix, guest_s=GUEST_S)
+
+
 @pytest.fixture
 def judge() -> Callable[[Booted, str], None]:
     """Fail with what failed in the guest, or was skipped there."""
@@ -60,3 +73,7 @@ def judge() -> Callable[[Booted, str], None]:
 @pytest.mark.parametrize("part", WITH_TYPES)
 def test_an_old_kernel_records_by_every_backend(judge, with_types, part):
     judge(with_types, part)
+
+
+def test_a_kernel_without_types_records_by_what_needs_none(judge, without_types):
+    judge(without_types, "without_types")
