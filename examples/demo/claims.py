@@ -6,7 +6,7 @@ ATTACH = {
 }
 STOP = {
     "stopped": "a stop ends with exit code 0 and the stock scheduler",
-    "nothing_left": "no process, cgroup, socket or file of ours is left but the record of events",
+    "nothing_left": "no process, cgroup, socket or file of ours is left but events and history",
     "restored": "temper restore removes that as well",
 }
 SWAP = {

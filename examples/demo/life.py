@@ -5,7 +5,7 @@ import time
 import kernel
 from agent import SETTINGS, temper
 from node import Node, lateness, milliseconds
-from observations import EVENTS, layer_of, leftovers, planned_sizes, size_faults
+from observations import KEPT, layer_of, leftovers, planned_sizes, size_faults
 
 RAISED = 200_000
 GROWN = "4"
@@ -173,7 +173,7 @@ def stop(node: Node) -> None:
         f"exit code {code} after {time.monotonic() - start:.1f} s, {kernel.state()}",
     )
     left = _left(node)
-    report.claim("nothing_left", set(left) <= {EVENTS}, ", ".join(left) or "nothing")
+    report.claim("nothing_left", set(left) <= KEPT, ", ".join(left) or "nothing")
     printed = temper("restore", "--settings", str(SETTINGS))
     left = _left(node)
     report.claim("restored", not left, ", ".join([*left, printed]) if left else "nothing")

@@ -10,8 +10,11 @@ Json = dict[str, Any]
 CGROUPS = "/sys/fs/cgroup"
 PLACES = ("/run", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf", CGROUPS)
 OWN = Path("/run/demo")
-# The record of events outlives the agent on purpose.
-EVENTS = "/var/lib/temper/events.jsonl"
+# The record of events and the history of demand outlive the agent on purpose.
+KEPT = {
+    "/var/lib/temper/events.jsonl",
+    "/var/lib/temper/instruments/rightsizer/demand.sqlite",
+}
 
 
 def planned_sizes(config: Sequence[Json]) -> dict[str, tuple[int, int]]:

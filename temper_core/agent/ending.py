@@ -46,6 +46,7 @@ def _end(seconds: int, code: int) -> None:
 
 
 def _left() -> list[str]:
-    """Return the names of the threads that Python may wait for."""
+    """Return the names of the other threads, first of those that Python waits for."""
     main, own = threading.main_thread(), threading.current_thread()
-    return [thread.name for thread in threading.enumerate() if thread not in (main, own)]
+    threads = sorted(threading.enumerate(), key=lambda thread: thread.daemon)
+    return [thread.name for thread in threads if thread not in (main, own)]

@@ -187,4 +187,4 @@ def test_the_history_survives_the_agent(tmp_path):
     after = learned_for(path, seconds=1)["busy"]["learned_s"]
     end_agent(path, second)
 
-    assert after > before
+    assert after >= before

@@ -117,7 +117,8 @@ def test_two_that_observe_run_side_by_side_and_end_clean(start, tmp_path):
     left = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert left == [
         *("agent.toml", "agent.toml"),
-        *("events.jsonl", "events.jsonl"),  # they are kept over a restart
+        *("demand.sqlite", "demand.sqlite"),  # these and the events are kept over a restart
+        *("events.jsonl", "events.jsonl"),
         *("log", "log"),
     ]
 

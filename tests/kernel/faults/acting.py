@@ -11,7 +11,7 @@ from typing import Any
 from damage import caged
 from scene import Scene, claim
 from temper_agent import SETTINGS, temper
-from traces import EVENTS, OWN, leftovers
+from traces import KEPT, OWN, leftovers
 
 RUN = Path("/run/temper")
 STATE = Path("/var/lib/temper")
@@ -78,9 +78,9 @@ def stop_in_order(scene: Scene) -> None:
 
 
 def nothing_left(scene: Scene) -> None:
-    """Claim that a stop leaves the record of events alone, and ``temper restore`` not even that."""
+    """Claim that a stop leaves only what is kept, and ``temper restore`` not even that."""
     left = leftovers(scene.empty, scene.known)
-    claim(set(left) <= {EVENTS}, f"left by the stop: {', '.join(left)}")
+    claim(set(left) <= KEPT, f"left by the stop: {', '.join(left)}")
     ended = temper("restore", "--settings", str(SETTINGS))
     claim(ended.returncode == 0, f"temper restore ended with {ended.returncode}: {ended.stderr}")
     left = leftovers(scene.empty, scene.known)

@@ -15,7 +15,11 @@ CGROUPS = Path("/sys/fs/cgroup")
 PLACES = tuple(
     map(Path, ("/run", "/tmp", "/dev/shm", "/etc/temper", "/var/lib/temper", "/sys/fs/bpf"))
 )
-EVENTS = "/var/lib/temper/events.jsonl"
+KEPT = {
+    "/var/lib/temper/events.jsonl",
+    "/var/lib/temper/instruments/rightsizer/demand.sqlite",
+}
+"""Files that outlive an agent on purpose: the record of events, and the history of demand."""
 # BPF objects and dying cgroups go a moment after their last user.
 SETTLES_S = 15.0
 KTHREADD = 2
