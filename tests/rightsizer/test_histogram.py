@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_plugin_rightsizer.demand.histogram import GROWTH, DemandHistogram, merged
+from temper_plugin_rightsizer.demand.histogram import GROWTH, DemandHistogram
 
 LEAST = 0.001
 VALUES = st.floats(0, 512)
@@ -41,7 +41,8 @@ def test_a_percentile_is_at_most_five_percent_too_large(times, share):
 
 @given(TIMES, TIMES)
 def test_merged_histograms_hold_the_times_of_both(ours, theirs):
-    both = merged(LEAST, [histogram_of(ours), histogram_of(theirs)])
+    both = histogram_of(ours)
+    both.merge(histogram_of(theirs))
 
     assert both == histogram_of([*ours, *theirs])
     assert both.seconds == sum(seconds for _, seconds in [*ours, *theirs])
@@ -69,14 +70,9 @@ def test_histograms_of_other_units_are_not_merged():
         DemandHistogram(1.0).merge(DemandHistogram(2.0))
 
 
-def test_what_exceeds_a_limit_is_summed_over_the_time():
+def test_the_mean_and_the_peak_are_those_of_the_time():
     histogram = histogram_of([(1.0, 100), (3.0, 10)])
 
-    assert histogram.above(2.0) == pytest.approx(10.0, rel=0.1)
-    assert histogram.above(4.0) == 0
     assert histogram.mean() == pytest.approx(130 / 110, rel=0.03)
     assert histogram.peak() == pytest.approx(3.0, rel=0.05)
-
-
-def test_half_of_a_histogram_is_half_of_its_time():
-    assert histogram_of([(1.0, 100), (3.0, 10)]).scaled(0.5).seconds == 55
+    assert DemandHistogram(LEAST).mean() == DemandHistogram(LEAST).peak() == 0

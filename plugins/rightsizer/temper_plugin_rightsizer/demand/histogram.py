@@ -64,19 +64,6 @@ class DemandHistogram:
         middles = (self._middle(bucket) * time for bucket, time in self.buckets.items())
         return sum(middles) / self.seconds
 
-    def above(self, limit: float) -> float:
-        """Return the integral of what exceeds *limit*, in the value's unit times seconds."""
-        return sum(
-            (self._middle(bucket) - limit) * seconds
-            for bucket, seconds in self.buckets.items()
-            if self._middle(bucket) > limit
-        )
-
-    def scaled(self, factor: float) -> Self:
-        """Return the histogram with each time multiplied by *factor*, rounded to seconds."""
-        times = {bucket: round(time * factor) for bucket, time in self.buckets.items()}
-        return type(self)(self.least, {bucket: time for bucket, time in times.items() if time})
-
     def encode(self) -> bytes:
         """Return the buckets as pairs of varints: the distance to the last bucket, seconds."""
         encoded, last = bytearray(), 0
@@ -112,14 +99,6 @@ class DemandHistogram:
 
     def _middle(self, bucket: int) -> float:
         return self.least * GROWTH ** (bucket - 0.5) if bucket else 0.0
-
-
-def merged(least: float, histograms: Iterable[DemandHistogram]) -> DemandHistogram:
-    """Return the sum of *histograms*."""
-    total = DemandHistogram(least)
-    for histogram in histograms:
-        total.merge(histogram)
-    return total
 
 
 def _write_varint(into: bytearray, number: int) -> None:

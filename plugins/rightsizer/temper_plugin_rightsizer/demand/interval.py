@@ -39,7 +39,6 @@ class Counts:
     max: int = 0
     oom: int = 0
     oom_kill: int = 0
-    restarts: int = 0
 
     def merge(self, other: "Counts") -> None:
         """Add *other*. Peaks do not add up: the larger one stays."""
@@ -56,7 +55,6 @@ ADDITIVE = (
     "max",
     "oom",
     "oom_kill",
-    "restarts",
 )
 
 

@@ -76,6 +76,7 @@ def _hours(text: str | None, usual: int) -> int:
     most = MOST_DAYS * HOURS_OF_DAY
     if text is None:
         return usual
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= most):
-        raise InputError(f"hours must be a whole number from 1 to {most}, not {text!r}")
+    is_short = len(text) <= len(str(most))
+    if not (is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= most):
+        raise InputError(f"hours must be a whole number from 1 to {most}, not {text[:20]!r}")
     return int(text)
