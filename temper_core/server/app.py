@@ -13,7 +13,12 @@ from temper_core.server.sending import send_whole
 from temper_core.server.table import Table, in_order, path_pattern
 from temper_core.server.view import AgentView
 
-FIRST_PARTY: Mapping[str, str] = {"/violations": "linter", "/wakes": "tracer"}
+FIRST_PARTY: Mapping[str, str] = {
+    "/rightsize": "rightsizer",
+    "/traces": "tracer",
+    "/violations": "linter",
+    "/wakes": "tracer",
+}
 """The paths of first-party plugins, and the extra that installs each."""
 
 
