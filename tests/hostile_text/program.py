@@ -9,7 +9,9 @@ from temper_core.cli.main import main, temper
 from temper_core.cli.safe_mode_outcome import Host
 from temper_core.settings import load
 
-if __name__ == "__main__":
+
+def run():
+    """Run the command of ``sys.argv`` and exit with its code."""
     usual = Path("agent.toml")
     temper.context_settings["obj"] = Host(usual=lambda: load(usual).settings)
     main()

@@ -4,23 +4,19 @@ import fcntl
 import json
 import os
 import struct
-import subprocess
-import sys
 import termios
 from contextlib import suppress
-from pathlib import Path
 
 import click
 import pytest
 
 from temper_core.cli.main import temper
+from tests.hostile_text.forks import Forks
 from tests.hostile_text.hostile import TEXTS, Poison, has_arrived, leaks
 from tests.hostile_text.inputs import HostileAgent, write_files
 from tests.kube_client.made_server import MadeServer, agent, in_pages, node
-from tests.patience import PATIENCE_S
 from tests.podlists import make_podlist
 
-PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
 ARGUMENT = "".join(TEXTS.values()).replace("\ud800", "")
 """Every text as an argument of a command, which an error quotes."""
 SETTINGS = ("--settings", "agent.toml")
@@ -118,13 +114,13 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory, forks):
     """A folder with an agent, a cluster and files, all of hostile text."""
     folder = tmp_path_factory.mktemp("hostile")
     write_files(folder)
     cluster = a_cluster(folder)
     serving = HostileAgent(folder / "agent.sock")
-    record(folder)
+    record(forks, folder)
     yield folder
     serving.shutdown()
     serving.server_close()
@@ -153,10 +149,10 @@ def a_cluster(folder):
     return server
 
 
-def record(folder):
+def record(forks, folder):
     """Record this machine, and give its threads, pods and layers hostile names."""
     (folder / "plain.toml").write_text(f'[server]\nlisten = ""\nsocket = "{folder}/none"\n')
-    ran(folder, "observe", "--record", "plain", "--looks", "2", "--settings", "plain.toml")
+    ran(forks, folder, "observe", "--record", "plain", "--looks", "2", "--settings", "plain.toml")
     poison = Poison(most=1)
     with (folder / "live-recording").open("w") as file:
         for line in (folder / "plain").read_text().splitlines():
@@ -181,39 +177,40 @@ def environment(folder):
     return {**os.environ, "KUBECONFIG": str(folder / "kubeconfig"), "TERM": "xterm-256color"}
 
 
-def ran(folder, *arguments):
-    done = subprocess.run(
-        [*PROGRAM, *arguments],
-        cwd=folder,
-        env=environment(folder),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    return done.returncode, (done.stdout + done.stderr).decode()
+@pytest.fixture(scope="module")
+def forks():
+    forks = Forks()
+    yield forks
+    forks.close()
 
 
-def on_a_terminal(folder, *arguments):
+def ran(forks, folder, *arguments):
+    """Run a command on a pipe. Return its exit code, and what it wrote there."""
+    leader, follower = os.pipe()
+    forks.start(arguments, folder, environment(folder), follower)
+    os.close(follower)
+    written = all_of(leader)
+    return forks.wait(), written
+
+
+def on_a_terminal(forks, folder, *arguments):
     """Run a command on a terminal of its own. Return what it wrote there."""
     leader, follower = os.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        cwd=folder,
-        env={key: value for key, value in environment(folder).items() if key != "NO_COLOR"},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-    )
+    coloured = {key: value for key, value in environment(folder).items() if key != "NO_COLOR"}
+    forks.start(arguments, folder, coloured, follower)
     os.close(follower)
+    written = all_of(leader)
+    assert forks.wait() in (0, 1, 2, 3)
+    return written
+
+
+def all_of(leader):
     written = b""
     with suppress(OSError):  # the terminal has closed
         while part := os.read(leader, 65_536):
             written += part
     os.close(leader)
-    assert process.wait(PATIENCE_S) in (0, 1, 2, 3)
     return written.decode()
 
 
@@ -225,8 +222,10 @@ def of(folder, arguments):
 
 
 @pytest.mark.parametrize(("command", "arguments"), CASES)
-def test_no_text_from_outside_controls_what_reads_a_pipe(command, arguments, folder, request):
-    code, output = ran(folder, *command.split(), *of(folder, arguments))
+def test_no_text_from_outside_controls_what_reads_a_pipe(
+    command, arguments, folder, forks, request
+):
+    code, output = ran(forks, folder, *command.split(), *of(folder, arguments))
 
     assert code in (0, 1, 2, 3), output
     assert "Traceback" not in output
@@ -235,8 +234,8 @@ def test_no_text_from_outside_controls_what_reads_a_pipe(command, arguments, fol
 
 
 @pytest.mark.parametrize(("command", "arguments"), CASES)
-def test_no_text_from_outside_controls_the_terminal(command, arguments, folder):
-    output = on_a_terminal(folder, *command.split(), *of(folder, arguments))
+def test_no_text_from_outside_controls_the_terminal(command, arguments, folder, forks):
+    output = on_a_terminal(forks, folder, *command.split(), *of(folder, arguments))
 
     assert output
     assert leaks(output.replace("\r\n", "\n"), is_screen=command == "top") == []
