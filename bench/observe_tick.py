@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from temper_core.observe.observer import Observer
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import LayerPlan
 from temper_core.records.snapshots import Mode, Status
 from temper_core.records.tiers import LayerKind

@@ -9,9 +9,9 @@ from attrs.validators import and_, ge, in_, le, min_len
 
 from temper_core.errors import InputError, MachineError
 from temper_core.plan.render import SCHEMA_VERSION, machine_summary
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import LayerPlan
 from temper_core.records.tiers import LayerKind, Tier
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from temper_core.records.matchers import Matcher, MatchValue
+from temper_core.records.engine_matchers import Matcher, MatchValue
 from temper_core.records.threads import ThreadIdentity
 
 

@@ -15,7 +15,7 @@ from attrs import frozen
 
 from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES, LONGEST_COMM_BYTES
 from temper_core.profiles.fingerprints import containers_of
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.plans import Assignment
 from temper_core.records.pods import Origin, Pod
 from temper_core.records.profiles import LoadedProfile

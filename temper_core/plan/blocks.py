@@ -8,7 +8,7 @@ from attrs import define, field
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
 from temper_core.plan.addresses import Address, AddressForm, as_comm, one_expression
 from temper_core.profiles.conditions import ANYTHING, Condition
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.settings.tiers import PlanSettings
 
 Block = tuple[Matcher, ...]

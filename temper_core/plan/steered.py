@@ -18,8 +18,8 @@ from temper_core.plan.places import GroupPlacement, places_of
 from temper_core.plan.remarks import adrift_notes, process_notes, yield_notes
 from temper_core.plan.rounds import Spare
 from temper_core.plan.shares import Shares, share_out
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Note
 from temper_core.records.steering import FIXED_HINTS, OPEN, SYSTEM, Steering
 from temper_core.records.tiers import Tier

@@ -10,7 +10,7 @@ from enum import Enum
 from attrs import frozen
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.thread_groups import ThreadMatch
 
 Condition = tuple[Matcher, ...]

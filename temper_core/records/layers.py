@@ -2,7 +2,7 @@
 
 from attrs import frozen
 
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.tiers import LayerKind, Tier
 
 

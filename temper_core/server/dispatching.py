@@ -22,11 +22,11 @@ from temper_core.server.answers import (
     respond_guarded,
     respond_trusted,
 )
+from temper_core.server.authorizer import Authorizer
 from temper_core.server.bodies import BodyBudget
 from temper_core.server.http_request import HttpRequest, Refusal
 from temper_core.server.lanes import Lanes
 from temper_core.server.replies import Reply
-from temper_core.server.requesters import Authorizer
 from temper_core.server.sending import StreamSender, send_head, send_whole, until_gone
 from temper_core.server.streams import Stream, Streams
 from temper_core.server.table import PROBES, ServedEndpoint, parameters_in

@@ -14,13 +14,13 @@ from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.metrics.scraper import Scraper
 from temper_core.server.app import App
+from temper_core.server.authorizer import Authorizer
 from temper_core.server.bodies import BodyBudget
 from temper_core.server.dispatching import ListenerParts
 from temper_core.server.endpoints import CoreEndpoints
 from temper_core.server.hosts import KnownHosts
 from temper_core.server.index import describing
 from temper_core.server.lanes import Lanes
-from temper_core.server.requesters import Authorizer
 from temper_core.server.streams import Streams
 from temper_core.server.table import Table, serve_all
 from temper_core.server.token import Token

@@ -30,7 +30,7 @@ from temper_core.engine.stats import EngineLayer, EngineStats
 from temper_core.lint.windows import Linter
 from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.settings.models import LintSettings, Settings
 from temper_plugin_tracer.document import window_document
 from temper_plugin_tracer.watch import WakeWatch

@@ -1,8 +1,8 @@
 """Threads as the kernel side tells of them, and a node whose plan has a pod for some."""
 
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Mode, Snapshot, Status, ThreadSample

@@ -2,9 +2,9 @@ import pytest
 
 from temper_core.observe.places import MOST_REMEMBERED, NOWHERE, Places, remember
 from temper_core.observe.thread_rows import ThreadRow
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.tiers import LayerKind, Tier

@@ -15,8 +15,8 @@ from temper_core.plan.change import (
     moves_between,
     same_layers,
 )
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.records.tiers import LayerKind, Tier

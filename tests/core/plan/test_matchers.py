@@ -2,7 +2,7 @@ import attrs
 import pytest
 
 from temper_core.plan import membership
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.pods import Origin
 from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings

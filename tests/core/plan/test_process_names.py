@@ -5,7 +5,7 @@ import pytest
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
 from temper_core.plan import explain, membership, render_engine
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.pods import Container, Origin
 from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import Tier

@@ -11,7 +11,7 @@ from temper_core.engine.configuration_check import check
 from temper_core.engine.matching import holds
 from temper_core.plan import decide, explain, membership, render_engine
 from temper_core.profiles.matching import matches
-from temper_core.records.matchers import Matcher
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.steering import LARGEST_HINT, ScopeKind, Steering
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity

@@ -8,9 +8,9 @@ from temper_core.bpf.access import probe
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.document import observe_document
 from temper_core.observe.observer import Observer
+from temper_core.records.engine_matchers import Matcher
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
-from temper_core.records.matchers import Matcher
 from temper_core.records.plans import Assignment, LayerPlan
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Mode, Status
