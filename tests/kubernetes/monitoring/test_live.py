@@ -44,6 +44,7 @@ NEEDS = {
         "node / CPU time of helper processes",
         "node / State directories",
     },
+    "a thread that uses a quarter of a CPU": {"pod / Use of the busiest thread"},
     "an API server": {
         "fleet / API server watched",
         "fleet / Writes to the API server",
