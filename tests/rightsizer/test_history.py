@@ -164,6 +164,14 @@ def test_a_damaged_file_is_set_aside(history, tmp_path, damage):
     assert (tmp_path / "demand.damaged").exists()
 
 
+def test_a_damaged_file_that_cannot_be_set_aside_is_told(history, tmp_path):
+    (tmp_path / FILE).write_bytes(b"no database at all, " * 400)
+    (tmp_path / "demand.damaged" / "something").mkdir(parents=True)
+
+    with pytest.raises(MachineError, match="stays in the way"):
+        history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+
+
 def test_a_history_of_a_later_version_is_set_aside(history, tmp_path):
     with sqlite3.connect(tmp_path / FILE) as database:
         database.execute("PRAGMA user_version = 99")

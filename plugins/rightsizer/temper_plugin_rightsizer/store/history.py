@@ -133,10 +133,13 @@ class History:
         return database
 
     def _set_aside(self, path: Path, error: Exception) -> None:
-        """Keep the newest damaged file for a look. It falls under the bound like any other."""
+        """Keep the newest damaged file for a look. Raises MachineError if it cannot be renamed."""
+        try:
+            path.replace(path.with_suffix(".damaged"))
+            path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+        except OSError as failure:
+            raise MachineError(f"{path} is damaged and stays in the way: {failure}") from error
         self.defect = f"the history was damaged and begun anew: {error}"
-        path.replace(path.with_suffix(".damaged"))
-        path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
 
     def _shrink(self, database: sqlite3.Connection) -> None:
         """Forget the oldest hours while the file takes more than nine tenths of its bound."""
