@@ -1,4 +1,4 @@
-"""Which threads are selected, for recorders whose kernel part cannot tell."""
+"""The selected threads, for recorders that cannot filter in the kernel."""
 
 import os
 from collections.abc import Iterator

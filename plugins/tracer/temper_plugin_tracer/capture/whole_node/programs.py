@@ -12,7 +12,7 @@ PROGRAMS = ("traced", "traced_probes", "perfetto")
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
 """Debian has the services there. The path of a service may not."""
 TRACEFS = (Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing"))
-"""Where traced_probes looks for tracefs."""
+"""The mount points at which traced_probes looks for tracefs."""
 NOT_INSTALLED = "perfetto is not installed (tracebox, or perfetto with traced and traced_probes)"
 
 

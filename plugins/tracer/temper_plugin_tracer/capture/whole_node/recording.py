@@ -1,4 +1,4 @@
-"""A capture by Perfetto: recorded, cut to its bounds, and told of."""
+"""A capture by Perfetto: its recording, its end at a bound, and its outcome."""
 
 import mmap
 import os
