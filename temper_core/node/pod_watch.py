@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 import structlog
@@ -88,7 +88,8 @@ class PodWatch:
         pods = tuple(sorted(answer, key=lambda pod: (pod.namespace, pod.name, pod.uid)))
         self._note_answer(self._staleness)
         has_changed = pods != self.pods
-        self.pods = pods
+        if has_changed:
+            self.pods = tuple(self._kept(pods))
         self._looks_soon = LOOKS_AFTER_CHANGE if has_changed else max(0, self._looks_soon - 1)
         return has_changed
 
@@ -98,6 +99,13 @@ class PodWatch:
             self._host.call(self._plugin, _close, self._source)
         except PluginError as error:
             log.warning("pod_source_not_closed", plugin=error.plugin, reason=error.reason)
+
+    def _kept(self, pods: Iterable[Pod]) -> Iterator[Pod]:
+        """Yield *pods*. An unchanged pod is the object that the plan in force refers to."""
+        known = {pod.uid: pod for pod in self.pods}
+        for pod in pods:
+            before = known.get(pod.uid)
+            yield before if before is not None and before == pod else pod
 
     def _asked(self) -> Iterable[Pod]:
         """Read the pods, the descriptor and the staleness. Runs on the plugin's thread."""

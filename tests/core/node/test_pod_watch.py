@@ -3,6 +3,7 @@ import threading
 import time
 from contextlib import suppress
 
+import attrs
 import pytest
 from structlog.testing import capture_logs
 
@@ -77,6 +78,19 @@ def watch_of(host):
 
 
 ONE, TWO = Pod("1", "shop", "a"), Pod("2", "shop", "b")
+
+
+def test_an_unchanged_pod_stays_the_same_object_and_a_changed_one_is_replaced(watch_of):
+    """Plans refer to pods for as long as they are in force."""
+    changed = attrs.evolve(TWO, priority=7)
+    watch, _ = watch_of([ONE, TWO], [ONE, TWO], [ONE, changed])
+    watch.look()
+    one, two = watch.pods
+    assert not watch.look()
+    assert watch.pods[0] is one and watch.pods[1] is two
+    assert watch.look()
+    assert watch.pods[0] is one
+    assert watch.pods[1] == changed
 
 
 def test_the_order_in_which_pods_come_is_no_change(watch_of):

@@ -18,9 +18,10 @@ _DIGITS = re.compile(r"\d+")
 def _storable(name: str) -> str:
     r"""Return *name* with each byte that is not UTF-8 as ``\udcXX``.
 
-    A cgroup may have any name, and SQLite takes only text that can be encoded.
+    A cgroup may have any name, and SQLite takes only text that can be encoded. Other names are not
+    copied, as there are several for each container.
     """
-    return name.encode(errors="backslashreplace").decode()
+    return name if name.isascii() else name.encode(errors="backslashreplace").decode()
 
 
 @frozen
