@@ -87,7 +87,8 @@ def test_an_unchanged_pod_stays_the_same_object_and_a_changed_one_is_replaced(wa
     watch.look()
     one, two = watch.pods
     assert not watch.look()
-    assert watch.pods[0] is one and watch.pods[1] is two
+    assert watch.pods[0] is one
+    assert watch.pods[1] is two
     assert watch.look()
     assert watch.pods[0] is one
     assert watch.pods[1] == changed
