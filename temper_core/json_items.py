@@ -21,13 +21,13 @@ class JsonItems:
 
     ``rest`` holds the other keys, and is complete after the last item. If ``items`` is no list, it
     is in ``rest`` and ``has_list`` stays false. Iterating raises ValueError for text that is no
-    JSON object, has ``items`` twice or is longer than *most_bytes*, RecursionError for deep
-    nesting, and the errors of *read*.
+    JSON object, has ``items`` twice, is longer than *most_bytes* or has an item longer than
+    *most_item_bytes*, RecursionError for deep nesting, and the errors of *read*.
     """
 
-    def __init__(self, read: Read, most_bytes: int) -> None:
+    def __init__(self, read: Read, most_bytes: int, most_item_bytes: int | None = None) -> None:
         self.rest: dict[str, Any] = {}
-        self._text = _ComingText(read, most_bytes)
+        self._text = _ComingText(read, most_bytes, most_item_bytes or most_bytes)
         self.has_list = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -67,9 +67,10 @@ class JsonItems:
 class _ComingText:
     """A JSON text that is read in pieces. Only the part that is not taken yet is held."""
 
-    def __init__(self, read: Read, most_bytes: int) -> None:
+    def __init__(self, read: Read, most_bytes: int, most_value_bytes: int) -> None:
         self._read = read
         self._bytes_left = most_bytes
+        self._most_value_bytes = most_value_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._parse = JSONDecoder().raw_decode
         self._held = ""
@@ -107,15 +108,21 @@ class _ComingText:
             try:
                 value, end = self._parse(self._held, self._at)
             except JSONDecodeError:
+                self._check_size(len(self._held))
                 if not self._come(more):
                     raise
             else:
+                self._check_size(end)
                 # The first part of a cut number may be a number already: 1 of 1.5.
                 if self._held[end : end + 1] in _AFTER_VALUES or not self._come(more):
                     self._at = end
                     return value
             # The size doubles, so that text that is no JSON is tried again only a few times.
             more *= 2
+
+    def _check_size(self, end: int) -> None:
+        if end - self._at > self._most_value_bytes:
+            raise ValueError("an item of the JSON object is too large")
 
     def _come(self, size: int) -> bool:
         """Read and hold *size* more bytes of the text. Return False at its end."""

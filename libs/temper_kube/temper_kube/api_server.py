@@ -4,7 +4,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from temper_core import MachineError
 from temper_kube.access import Access
@@ -18,7 +20,7 @@ from temper_kube.failures import (
     RefusalError,
     UnreachableError,
 )
-from temper_kube.list_pages import PAGE, Json, list_pages, objects_of
+from temper_kube.list_pages import PAGE, Json, list_objects
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
@@ -32,6 +34,7 @@ _MISSING_RIGHT = re.compile(
     r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
 _USER = re.compile(r'User "(?P<user>[^"]+)"')
+_Answer = TypeVar("_Answer")
 
 
 class ApiServer:
@@ -84,16 +87,22 @@ class ApiServer:
     def each(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = "", page: int = PAGE
     ) -> Iterator[Json]:
-        """Yield every object of a collection, with at most one page in memory.
+        """Yield every object of a collection, with no more than one in memory.
 
-        Raises GoneError if the list's version expires between two pages.
+        Other requests have to wait until the last one. Raises GoneError if the list's version
+        expires between two pages.
         """
         options = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
         parameters = {key: value for key, value in options.items() if value}
-        for page_object in list_pages(
-            lambda page_path: self.get(page_path, accept), path, parameters
-        ):
-            yield from objects_of(page_object)
+        return list_objects(partial(self._items, accept=accept), path, parameters, {})
+
+    def _items(self, path: str, rest: dict[str, Any], *, accept: str) -> Iterator[Json]:
+        def request() -> Iterator[Json]:
+            return self._connection.items(path, rest, accept=accept)
+
+        with _explained_failures("GET", path):
+            yield from self._patiently(request)
+        self._is_warm = True
 
     def _ask(
         self,
@@ -107,16 +116,12 @@ class ApiServer:
         def ask() -> Json:
             return self._connection.ask(method, path, body, media_type=media_type, accept=accept)
 
-        try:
+        with _explained_failures(method, path):
             answer = self._patiently(ask)
-        except RefusalError as error:
-            raise _explained(error, method, path) from error
-        except UnreachableError as error:
-            raise MachineError(f"no API server: {error}{_proxy_hint()}") from error
         self._is_warm = True
         return answer
 
-    def _patiently(self, ask: Callable[[], Json]) -> Json:
+    def _patiently(self, ask: Callable[[], _Answer]) -> _Answer:
         """Send a request, and repeat it where that may help. Requests must be safe to repeat.
 
         It is repeated after a pause that the server requested, and over a new connection if the
@@ -134,6 +139,16 @@ class ApiServer:
                     raise
                 self._is_warm = False
         return ask()
+
+
+@contextmanager
+def _explained_failures(method: str, path: str) -> Iterator[None]:
+    try:
+        yield
+    except RefusalError as error:
+        raise _explained(error, method, path) from error
+    except UnreachableError as error:
+        raise MachineError(f"no API server: {error}{_proxy_hint()}") from error
 
 
 def _explained(error: RefusalError, method: str, path: str) -> MachineError:

@@ -17,8 +17,10 @@ from temper_kube.list_pages import Json
 
 CONNECT_S = 5.0
 ANSWER_S = 10.0
-LARGEST_BYTES = 64 * 1024 * 1024
-LARGEST_EVENT_BYTES = 8 * 1024 * 1024
+LARGEST_BYTES = 8 * 1024 * 1024
+"""The largest object or event. etcd holds objects of at most 1.5 MiB by default."""
+LARGEST_LIST_BYTES = 8 * 1024 * 1024 * 1024
+"""etcd's largest recommended size. Whoever may create objects could make a lesser bound fail."""
 FIRST_REFUSAL, UNAUTHORIZED = 300, 401
 # A peer that vanishes without closing is noticed within about 25 s, even on an idle connection.
 KEEP_ALIVE = (
@@ -63,24 +65,28 @@ class Connection:
         """Return the parsed answer."""
         try:
             response = self._send(method, path, body, media_type, accept)
-            return self._parsed(response.read(LARGEST_BYTES))
-        except (OSError, HTTPException, ValueError) as error:
+            return self._parsed(response.read(LARGEST_BYTES + 1))
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
 
     def items(self, path: str, rest: dict[str, Any], *, accept: str = "") -> Iterator[Json]:
         """Request a list. Yield its objects as they arrive, and put its other fields into *rest*.
 
-        The list is never whole in memory. The iterator raises the errors of reading.
+        No more than one object is in memory. The iterator raises the errors of reading. If it is
+        left before its end, the connection is closed.
         """
         try:
             response = self._send("GET", path, None, "", accept)
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
-        return self._items(JsonItems(response.read, LARGEST_BYTES), rest)
+        return self._items(JsonItems(response.read, LARGEST_LIST_BYTES, LARGEST_BYTES), rest)
 
     def _items(self, list_items: JsonItems, rest: dict[str, Any]) -> Iterator[Json]:
         try:
             yield from (item for item in list_items if isinstance(item, dict))
+        except GeneratorExit:
+            self.close()
+            raise
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
         rest.update(list_items.rest)
@@ -92,9 +98,9 @@ class Connection:
         try:
             response = self._send("GET", path, None, "", accept)
             begun()
-            while line := response.readline(LARGEST_EVENT_BYTES):
+            while line := response.readline(LARGEST_BYTES + 1):
                 yield self._parsed(line)
-        except (OSError, HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
 
     def abort(self) -> None:
@@ -156,6 +162,8 @@ class Connection:
         return http
 
     def _parsed(self, text: bytes) -> Json:
+        if len(text) > LARGEST_BYTES:
+            raise ValueError(f"an answer is larger than {LARGEST_BYTES} bytes")
         table = json.loads(text)
         if not isinstance(table, dict):
             raise ValueError("the answer is not an object")  # noqa: TRY004 - handled like the rest

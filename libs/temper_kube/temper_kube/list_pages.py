@@ -4,8 +4,8 @@ Protocol: Kubernetes' "Retrieving large results sets in chunks": ``limit`` bound
 ``metadata.continue`` names the next one. All pages show one version, which expires after minutes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 Json = Mapping[str, Any]
@@ -13,27 +13,33 @@ Json = Mapping[str, Any]
 PAGE = 250
 
 
-def list_pages(
-    get: Callable[[str], Json], path: str, parameters: Mapping[str, str]
-) -> Iterator[Json]:
-    """Yield the pages of a collection, requested with *get*. ``limit`` bounds their size.
+class PageRequest(Protocol):
+    """Requests one page: yields its objects as they arrive, then puts the other keys in *rest*."""
 
-    Raises the errors of *get*: GoneError if the version has expired between two pages.
+    def __call__(self, path: str, rest: dict[str, Any]) -> Iterator[Json]:
+        """Request *path*."""
+        ...
+
+
+def list_objects(
+    request: PageRequest, path: str, parameters: Mapping[str, str], rest: dict[str, Any]
+) -> Iterator[Json]:
+    """Yield the objects of a collection, with no more than one in memory.
+
+    ``limit`` in *parameters* bounds a page. *rest* gets the other keys of the first page. Raises
+    the errors of *request*: GoneError if the version has expired between two pages.
     """
     following: Mapping[str, str] = {}
     while True:
-        page = get(with_query(path, {**parameters, **following}))
-        metadata = page.get("metadata")
+        keys: dict[str, Any] = {}
+        yield from request(with_query(path, {**parameters, **following}), keys)
+        if not rest:
+            rest.update(keys)
+        metadata = keys.get("metadata")
         token = metadata.get("continue") if isinstance(metadata, dict) else None
-        yield page
         if not token:
             return
         following = {"continue": str(token)}
-
-
-def objects_of(page: Json) -> Iterator[Json]:
-    """Yield the objects of a page."""
-    return (item for item in page.get("items") or () if isinstance(item, dict))
 
 
 def version_of(item: Json) -> str:

@@ -8,7 +8,8 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, Protocol
 
 import structlog
@@ -19,7 +20,7 @@ from temper_kube.access import Access
 from temper_kube.backoff import Backoff
 from temper_kube.connection import Connection
 from temper_kube.failures import GONE, GoneError, RefusalError
-from temper_kube.list_pages import Json, list_pages, objects_of, version_of, with_query
+from temper_kube.list_pages import Json, list_objects, version_of, with_query
 from temper_kube.watch_status import WatchStatus
 
 QUIET_S = 90.0
@@ -177,25 +178,11 @@ class ListWatch:
 
     def _list(self, connection: Connection) -> None:
         accept = self._query.accepts("PartialObjectMetadataList")
-        version = ""
-
-        def get(path: str) -> Json:
-            return connection.ask("GET", path, accept=accept)
-
-        def items() -> Iterator[Json]:
-            nonlocal version
-            path, parameters = self._query.path, self._query.listing(self._list_from)
-            if not self._query.page:  # one answer, parsed object by object as it arrives
-                rest: dict[str, Any] = {}
-                yield from connection.items(with_query(path, parameters), rest, accept=accept)
-                version = version_of(rest)
-                return
-            for page in list_pages(get, path, parameters):
-                version = version or version_of(page)
-                yield from objects_of(page)
-
-        self._follower.replaced(items())
-        self._version = version
+        rest: dict[str, Any] = {}
+        request = partial(connection.items, accept=accept)
+        parameters = self._query.listing(self._list_from)
+        self._follower.replaced(list_objects(request, self._query.path, parameters, rest))
+        self._version = version_of(rest)
         self._status.listed()
         self._list_from = FROM_CACHE
 

@@ -1,0 +1,78 @@
+"""Lists that somebody who may create objects has made large."""
+
+import pytest
+
+from temper_core import MachineError
+from temper_kube.api_server import ApiServer
+from temper_kube.connection import LARGEST_BYTES, Connection
+from tests.kube_client.scripted import Scripted, item, listing
+
+LARGE = 1_400_000
+"""An object below etcd's usual bound of 1.5 MiB."""
+MANY = 60
+"""So many of them are more than all of the bounds that a whole list ever had, 64 MiB."""
+MIB = 1 << 20
+
+
+@pytest.fixture
+def server():
+    server = Scripted()
+    yield server
+    server.close()
+
+
+def large(number):
+    return {**item(f"large-{number}"), "spec": {"env": "x" * LARGE}}
+
+
+def large_list(more=""):
+    status, headers, document = listing(more=more)
+    return status, headers, {**document, "items": [large(number) for number in range(MANY)]}
+
+
+def names(items):
+    return [each["metadata"]["name"] for each in items]
+
+
+def test_a_list_is_as_large_as_its_objects_are_and_one_of_them_is_held(server):
+    server.lists = [large_list()]
+    rest = {}
+
+    with Connection(server.access) as connection:
+        found = names(connection.items("/api/v1/pods", rest))
+
+    assert found == [f"large-{number}" for number in range(MANY)]
+    assert rest["metadata"] == {"resourceVersion": "10"}
+
+
+def test_a_page_is_as_large_as_its_objects_are(server):
+    server.lists = [large_list(more="next"), listing("last")]
+
+    with ApiServer(server.access) as api:
+        assert names(api.each("/api/v1/pods"))[-2:] == [f"large-{MANY - 1}", "last"]
+
+
+def test_the_objects_of_a_page_come_before_its_end(server):
+    """A page in memory takes ten times its text if it has many small values."""
+    server.lists = [(200, {}, ['{"items": [', large(0), ",", large(1), ",", Scripted.HANG])]
+
+    with ApiServer(server.access) as api:
+        assert names([next(api.each("/api/v1/pods"))]) == ["large-0"]
+
+
+@pytest.mark.parametrize("ask", ["items", "ask"])
+def test_an_object_beyond_its_bound_is_named_as_such(server, ask):
+    server.lists = [
+        (200, {}, {"items": [{"spec": "x" * (LARGEST_BYTES + MIB)}]}),
+    ]
+
+    with Connection(server.access) as connection, pytest.raises(MachineError, match="large"):
+        list(connection.items("/x", {})) if ask == "items" else connection.ask("GET", "/x")
+
+
+def test_a_list_that_is_left_before_its_end_does_not_spoil_the_next_request(server):
+    server.lists = [listing("a", "b"), listing("c")]
+
+    with Connection(server.access) as connection:
+        assert names([next(connection.items("/x", {}))]) == ["a"]
+        assert names(connection.ask("GET", "/x")["items"]) == ["c"]
