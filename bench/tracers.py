@@ -15,6 +15,12 @@ from pathlib import Path
 
 from attrs import field, frozen
 
+from temper_core import HelperBounds
+from temper_core.instruments import helper_launcher
+from temper_core.instruments.helper_child import SINGLE_THREADED
+from temper_core.instruments.helper_order import order_of
+from temper_plugin_tracer.capture.captures import HELPER_MEMORY
+
 FETCH = Path(__file__).with_name("fetch-rivals")
 ID = "20260101-000000-0000"
 MIB = 1 << 20
@@ -29,11 +35,9 @@ EVENTS = (
     "irq:softirq_entry",
     "irq:softirq_exit",
 )
-CAPTURE = """
-import json, sys
-from temper_plugin_tracer.capture.capture_helper import capture
-json.dump(capture(json.load(open(sys.argv[1]))), open(sys.argv[2], "w"))
-"""
+CAPTURE = "temper_plugin_tracer.capture.capture_helper:capture"
+LAUNCH = 'exec "$0" -I "$1" "$PPID" 3 4 3<"$2/order" 4>"$2/result"'
+"""Starts a helper as the agent does: with its parent, its order, and where its result goes."""
 REFUSED = ("/proc/sys/kernel/ftrace_enabled", "/sys/kernel/tracing/set_ftrace_*")
 """Controls of the function tracer. trace-cmd ends if a kernel refuses them, though they are not
 needed. Each is covered by /dev/null in a mount namespace of its own."""
@@ -115,11 +119,12 @@ def temper() -> Tracer:
         _temper,
         lambda folder, _: (folder / f"{ID}.end").touch(),
         _read_temper,
+        SINGLE_THREADED,
     )
 
 
 def _temper(folder: Path) -> Sequence[str]:
-    order = {
+    argument = {
         "id": ID,
         "directory": str(folder),
         "node": "node",
@@ -134,12 +139,14 @@ def _temper(folder: Path) -> Sequence[str]:
         "selection": {"label": "", "cgroups": [], "processes": [], "cpus": []},
         "cores": [[cpu, cpu] for cpu in sorted(os.sched_getaffinity(0))],
     }
-    (folder / "order").write_text(json.dumps(order))
-    return [sys.executable, "-c", CAPTURE, str(folder / "order"), str(folder / "result")]
+    bounds = HelperBounds(memory_bytes=HELPER_MEMORY, cpu_s=60, seconds=END_S)
+    (folder / "order").write_bytes(order_of("tracer", CAPTURE, argument, bounds).text())
+    return ["/bin/sh", "-c", LAUNCH, sys.executable, helper_launcher.__file__, str(folder)]
 
 
 def _read_temper(folder: Path) -> Recording:
-    result = json.loads((folder / "result").read_text())
+    answer = json.loads((folder / "result").read_text())
+    result = answer.get("result", answer)
     if "error" in result:
         raise SystemExit(f"temper: {result['error']}")
     return Recording(result["events"], result["bytes"], result["lost"])

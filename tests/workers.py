@@ -23,6 +23,10 @@ TOGETHER = {
         "tests/installed/test_example_plugin.py",
         "tests/tracer/test_watching_wakes.py",
     ),
+    "port 9001, the only one that the Perfetto UI loads traces from": (
+        "tests/tracer/capture/test_in_perfetto_ui.py",
+        "tests/tracer/trace/test_perfetto_ui.py",
+    ),
     "wheels, which are built once": (
         "tests/installed/test_private_pack.py",
         "tests/installed/test_wheels.py",

@@ -52,9 +52,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def opened_in_ui(trace: bytes) -> Iterator[Page]:
     """Open a trace in the UI, and yield the page when its tracks are shown."""
-    browser_path = shutil.which("chromium")
+    browser_path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if browser_path is None:
-        pytest.skip("no chromium in the PATH")
+        pytest.skip("no Chromium in the PATH: scripts/install-browser installs one as root")
     with _served(trace) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
         page = browser.new_page(viewport={"width": 1500, "height": 900})

@@ -137,13 +137,13 @@ class BpfRecorder:
 
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""
-        events = {cpu: as_events(ring.take()) for cpu, ring in enumerate(self._rings)}
-        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self.take_names())
+        taken = {cpu: ring.take() for cpu, ring in enumerate(self._rings)}
+        return Drained(_events(taken), self.take_names())
 
     def last(self) -> Drained:
         """Return the newest events of rings that wrap, after ``end``."""
-        events = {cpu: as_events(ring.last()) for cpu, ring in enumerate(self._rings)}
-        return Drained({cpu: each for cpu, each in events.items() if len(each)}, self.take_names())
+        taken = {cpu: ring.last() for cpu, ring in enumerate(self._rings)}
+        return Drained(_events(taken), self.take_names())
 
     def take_names(self) -> np.ndarray:
         """Return the names that were noted since the last call."""
@@ -192,6 +192,10 @@ class BpfRecorder:
     def _detach(self) -> None:
         while self._links:
             os.close(self._links.pop())
+
+
+def _events(taken: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    return {cpu: as_events(records) for cpu, records in taken.items() if len(records)}
 
 
 def _loaded(
