@@ -8,8 +8,9 @@ import pytest
 from temper_core import InputError, MachineError
 from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_tracer.capture.bounds import LEAST_BYTES
-from temper_plugin_tracer.capture.captures import Captures, HeldError
+from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.request import TraceRequest
+from temper_plugin_tracer.capture.running import HeldError
 from tests.tracer.capture.conftest import (
     LONG_S,
     STORM,

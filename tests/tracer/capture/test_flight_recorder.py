@@ -9,10 +9,11 @@ import pytest
 
 from temper_core import InputError, Severity, Violation
 from temper_core.testing import MadeContext, make_snapshot
-from temper_plugin_tracer.capture.captures import Captures, HeldError
+from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.flight_recorder import FlightRecorder
 from temper_plugin_tracer.capture.flight_request import FlightRequest
 from temper_plugin_tracer.capture.request import TraceRequest
+from temper_plugin_tracer.capture.running import HeldError
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 from tests.patience import PATIENCE_S
 from tests.tracer.capture.conftest import (

@@ -23,7 +23,7 @@ from temper_plugin_tracer.capture.encoding import Encoding, Outcome, encode
 from temper_plugin_tracer.capture.node_reading import NodeNotes, read_notes
 from temper_plugin_tracer.capture.raw_file import RawFile
 from temper_plugin_tracer.capture.recording import Recorded, free_bytes, record
-from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.capture.selection import WHOLE_NODE, Selection
 from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store
 from temper_plugin_tracer.capture.trace_context import TraceContext
 from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
@@ -31,7 +31,6 @@ from temper_plugin_tracer.capture.whole_node.recording import record_whole_node
 
 MIB = 1024 * 1024
 PERFETTO = "perfetto"
-WHOLE_NODE = "the whole node"
 NOTHING_MORE: Mapping[str, Any] = {}
 
 
@@ -152,7 +151,7 @@ def _summary(
 ) -> dict[str, Any]:
     return {
         **_head(told, told.backend, began_at, recorded.seconds, outcome.ending),
-        "selection": told.selection.label or WHOLE_NODE,
+        "selection": told.selection.shown,
         "events": outcome.events,
         "bytes": outcome.bytes,
         "threads": outcome.threads,

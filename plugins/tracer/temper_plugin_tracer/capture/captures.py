@@ -3,35 +3,38 @@
 import json
 import threading
 import time
-from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import structlog
-from attrs import asdict, define, field, frozen
+from attrs import asdict
 
 from temper_core import (
     EventKind,
-    EventLevel,
     HelperBounds,
-    HelperProcess,
-    InputError,
     InstrumentContext,
     MachineError,
     PluginError,
     Snapshot,
     remove_tracing_instances,
-    rfc3339,
 )
 from temper_plugin_tracer.capture.backend_names import AUTO
 from temper_plugin_tracer.capture.bounds import MIB, Ending
+from temper_plugin_tracer.capture.capture_events import (
+    BEGUN,
+    DELETED,
+    ENDED,
+    FAILED,
+    FINISHED,
+    result_in_words,
+)
 from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.node_lock import DIRECTORY, NodeLock
-from temper_plugin_tracer.capture.node_notes import MOST_LOOKS, look_of, notes
+from temper_plugin_tracer.capture.node_notes import look_of, notes
 from temper_plugin_tracer.capture.request import TraceRequest
+from temper_plugin_tracer.capture.running import HeldError, Holder, Running
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.store import END, NODE, SUMMARY, TRACE, Store, new_id
 from temper_plugin_tracer.capture.unlinked_file import PARTIAL
@@ -44,80 +47,6 @@ WRITING_S = 600.0
 """How long the helper may take to write the trace after the recording, at the lowest priority."""
 STOP_S = 3.0
 """How long a stopped helper may take to end."""
-BEGUN = EventKind("trace_begun", "A trace is being captured; the subject is what is captured.")
-FINISHED = EventKind("trace_finished", "A trace is captured; the subject is its id.")
-FAILED = EventKind("trace_failed", "A trace could not be captured.", level=EventLevel.WARNING)
-DELETED = EventKind("trace_deleted", "A kept trace was deleted; the subject is its id.")
-ENDED = EventKind(
-    "flight_recorder_ended",
-    "The flight recorder has ended without a trace; the subject is what it recorded.",
-)
-KINDS = (BEGUN, FINISHED, FAILED, DELETED, ENDED)
-WHOLE_NODE = "the whole node"
-
-
-@frozen
-class Holder:
-    """The requester of the running capture, for the refusal of a second request."""
-
-    id: str
-    by: str
-    remaining_s: float
-    kind: str = ""
-
-    def document(self) -> dict[str, Any]:
-        """Return the body of the refusal."""
-        what = f"the {self.kind} runs for" if self.kind else "a trace is being captured by"
-        error = f"{what} {self.by}, for {self.remaining_s:.0f} s more"
-        return {
-            "error": error,
-            "id": self.id,
-            "held_by": self.by,
-            "remaining_s": round(self.remaining_s, 1),
-        }
-
-
-class HeldError(InputError):
-    """A capture is refused because another one runs."""
-
-    def __init__(self, holder: Holder) -> None:
-        self.holder = holder
-        super().__init__(holder.document()["error"])
-
-
-@define(eq=False)
-class Running:
-    """A capture that is recorded or written."""
-
-    id: str
-    by: str
-    request: TraceRequest
-    selection: Selection
-    began_at: float
-    began_s: float
-    helper: HelperProcess
-    is_ending: bool = False
-    stopped_by: str = ""
-    looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
-
-    def remaining_s(self, now: float) -> float:
-        """Return for how long it may still record."""
-        return max(0.0, self.began_s + self.request.seconds - now) if not self.is_ending else 0.0
-
-    def document(self, now: float) -> dict[str, Any]:
-        """Return it as an entry of ``/traces``."""
-        remaining_s = self.remaining_s(now)
-        return {
-            **self.request.plan.shown,
-            "id": self.id,
-            "state": "recording" if remaining_s else "writing",
-            "by": self.by,
-            "selection": self.selection.label or WHOLE_NODE,
-            "began_at": rfc3339(self.began_at),
-            "elapsed_s": round(now - self.began_s, 1),
-            "remaining_s": round(remaining_s, 1),
-            "asked": asdict(self.request),
-        }
 
 
 class Captures:
@@ -172,7 +101,7 @@ class Captures:
         with self._lock:
             self.settle()
             if self._running is not None:
-                raise HeldError(self._holder(self._running))
+                raise HeldError(self._running.holder(time.monotonic()))
             chooser = Chooser(self._context.lookup, self._snapshot)
             selection = chooser.choose(request)
             self._take_node(request, by)
@@ -184,7 +113,7 @@ class Captures:
             self._failed = None
             kind = request.plan.shown.get("kind")
             reason = f"{kind}, asked by {by}" if kind else f"asked by {by}"
-            self._record(BEGUN, selection.label or WHOLE_NODE, reason)
+            self._record(BEGUN, selection.shown, reason)
             return self._running.document(time.monotonic())
 
     @property
@@ -290,7 +219,7 @@ class Captures:
             elif unkept:
                 self._tell_end(running, unkept)
             else:
-                self._record(FINISHED, running.id, _in_words(result, running.by))
+                self._record(FINISHED, running.id, result_in_words(result, running.by))
         self._remove_notes(running.id)
 
     def close(self) -> None:
@@ -356,13 +285,8 @@ class Captures:
         by = str(holder.get("by") or "another agent of this host")
         raise HeldError(Holder("", by, max(0.0, left_s)))
 
-    def _holder(self, running: Running) -> Holder:
-        kind = str(running.request.plan.shown.get("kind", ""))
-        return Holder(running.id, running.by, running.remaining_s(time.monotonic()), kind)
-
     def _tell_end(self, running: Running, reason: str) -> None:
-        subject = running.selection.label or WHOLE_NODE
-        self._record(ENDED, subject, f"{reason} (asked by {running.by})")
+        self._record(ENDED, running.selection.shown, f"{reason} (asked by {running.by})")
 
     def _fail(self, running: Running, reason: str) -> None:
         self._failed = {
@@ -396,12 +320,3 @@ def _remove_instances() -> None:
     restored = remove_tracing_instances()
     if restored.removed:
         log.info("tracing_instances_removed", instances=restored.removed)
-
-
-def _in_words(result: Mapping[str, Any], by: str) -> str:
-    lost = f", {result['lost']} lost" if result["lost"] else ""
-    cause = f" ({result['cause']})" if result.get("cause") else ""
-    return (
-        f"{result['events']} events in {result['seconds']:.2f} s{lost}, {result['bytes']} bytes, "
-        f"ended by {result['ended_by']}{cause}, asked by {by}"
-    )

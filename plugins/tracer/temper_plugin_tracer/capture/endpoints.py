@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from temper_core import Answer, Endpoint, InputError, Request
-from temper_plugin_tracer.capture.captures import Captures, HeldError
+from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.request import SCHEMA, parse_trace_request
+from temper_plugin_tracer.capture.running import HeldError
 
 MEDIA_TYPE = "application/vnd.perfetto.trace"
 PART_BYTES = 8 * 1024 * 1024

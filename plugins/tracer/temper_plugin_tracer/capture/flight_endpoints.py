@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from temper_core import Answer, Endpoint, Request
-from temper_plugin_tracer.capture.captures import HeldError
 from temper_plugin_tracer.capture.endpoints import ACCEPTED, NOT_FOUND, json_answer, refusal
 from temper_plugin_tracer.capture.flight_recorder import FlightRecorder
 from temper_plugin_tracer.capture.flight_request import SCHEMA, parse_flight_request
+from temper_plugin_tracer.capture.running import HeldError
 
 PATH = "/flight-recorder"
 IS_OFF = {"error": "the flight recorder is off"}

@@ -9,9 +9,10 @@ from attrs import define
 
 from temper_core import Check, CheckState, MachineError, Snapshot
 from temper_plugin_tracer.capture.bounds import Ending
-from temper_plugin_tracer.capture.captures import Captures, Running
+from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.flight_request import FlightRequest, refuse_unknown
 from temper_plugin_tracer.capture.flight_status import read_status
+from temper_plugin_tracer.capture.running import Running
 
 CHECK = "trace flight recorder"
 OFF: Mapping[str, Any] = {"is_on": False}

@@ -12,7 +12,8 @@ from temper_core import (
     Snapshot,
 )
 from temper_plugin_tracer.capture.backend_names import AUTO
-from temper_plugin_tracer.capture.captures import KINDS, Captures
+from temper_plugin_tracer.capture.capture_events import KINDS
+from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.checks import BackendChecks
 from temper_plugin_tracer.capture.endpoints import endpoints
 from temper_plugin_tracer.capture.flight_endpoints import flight_endpoints

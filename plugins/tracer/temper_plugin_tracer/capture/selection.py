@@ -9,6 +9,7 @@ from temper_core import fit
 
 MOST_CGROUPS = 8
 MOST_PROCESSES = 65_536
+WHOLE_NODE = "the whole node"
 
 
 @frozen
@@ -44,6 +45,11 @@ class Selection:
     def is_whole_node(self) -> bool:
         """Whether no thread is selected, so that all are recorded."""
         return not self.cgroups and not self.processes
+
+    @property
+    def shown(self) -> str:
+        """The selection for people."""
+        return self.label or WHOLE_NODE
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
