@@ -4,7 +4,12 @@ import pytest
 
 from temper_core import BpfError, MachineError
 from temper_plugin_tracer.capture import backends
-from temper_plugin_tracer.capture.backend_names import CHOICES, NAMES, names_to_try, told
+from temper_plugin_tracer.capture.backend_names import (
+    CHOICES,
+    NAMES,
+    names_to_try,
+    reasons_in_words,
+)
 from temper_plugin_tracer.capture.backends import OPENERS, open_recorder
 from temper_plugin_tracer.capture.selection import Selection
 
@@ -63,7 +68,7 @@ def test_all_that_refused_are_told_by_their_order(tried):
 
     assert opened.recorder is None
     assert list(opened.refused) == ["bpf", "tracefs", "bcc"]
-    words = told(opened.refused)
+    words = reasons_in_words(opened.refused)
     assert "tracefs: tracefs is not mounted; bcc: [Errno 13] Permission denied" in words
 
 

@@ -13,6 +13,6 @@ def names_to_try(choice: str) -> tuple[str, ...]:
     return NAMES if choice == AUTO else (choice,)
 
 
-def told(refused: Mapping[str, str]) -> str:
+def reasons_in_words(refused: Mapping[str, str]) -> str:
     """Return in words why backends could not be used."""
     return "; ".join(f"{name}: {reason}" for name, reason in refused.items())

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import asdict, frozen
 
 from temper_core import MachineError, TemperError, fit, rfc3339
-from temper_plugin_tracer.capture.backend_names import names_to_try, told
+from temper_plugin_tracer.capture.backend_names import names_to_try, reasons_in_words
 from temper_plugin_tracer.capture.backends import open_recorder
 from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.drained import Losses
@@ -101,10 +101,9 @@ def publish(
 
     Raises OSError.
     """
-    told = encoding.told
     outcome = encode(encoding, trace.descriptor)
     os.ftruncate(trace.descriptor, outcome.bytes)
-    summary = {**_summary(told, encoding.recorded, outcome, began_at), **more}
+    summary = {**_summary(encoding.context, encoding.recorded, outcome, began_at), **more}
     return _kept(store, trace, summary)
 
 
@@ -123,14 +122,14 @@ def _whole_trace(
 ) -> dict[str, Any]:
     """Have Perfetto record, where no recorder could be opened."""
     if PERFETTO not in names_to_try(order.backend):
-        raise _NoBackendError(f"no way to record works here: {told(refused)}")
+        raise _NoBackendError(f"no way to record works here: {reasons_in_words(refused)}")
     began_at = time.time()
     work_promptly()
     try:
         whole = record_whole_node(order.bounds, trace.descriptor, lambda: _asked_ending(order))
     except MachineError as error:
         every = {**refused, PERFETTO: str(error)}
-        raise _NoBackendError(f"no way to record works here: {told(every)}") from error
+        raise _NoBackendError(f"no way to record works here: {reasons_in_words(every)}") from error
     step_back()
     content, selection = whole.content, order.selection
     asked = selection.label or ("some CPUs" if selection.cpus else "")
@@ -147,11 +146,11 @@ def _whole_trace(
 
 
 def _summary(
-    told: TraceContext, recorded: Recorded, outcome: Outcome, began_at: float
+    context: TraceContext, recorded: Recorded, outcome: Outcome, began_at: float
 ) -> dict[str, Any]:
     return {
-        **_head(told, told.backend, began_at, recorded.seconds, outcome.ending),
-        "selection": told.selection.shown,
+        **_head(context, context.backend, began_at, recorded.seconds, outcome.ending),
+        "selection": context.selection.shown,
         "events": outcome.events,
         "bytes": outcome.bytes,
         "threads": outcome.threads,

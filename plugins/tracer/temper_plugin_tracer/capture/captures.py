@@ -79,9 +79,9 @@ class Captures:
         with self._lock:
             if self._store is None:
                 store = Store(self._context.state.path)
-                left = store.clean()
-                if left:
-                    log.info("trace_remains_removed", files=left)
+                remains = store.clean()
+                if remains:
+                    log.info("trace_remains_removed", files=remains)
                 self._store = store
             return self._store
 
@@ -317,6 +317,6 @@ class Captures:
 
 
 def _remove_instances() -> None:
-    restored = remove_tracing_instances()
-    if restored.removed:
-        log.info("tracing_instances_removed", instances=restored.removed)
+    removal = remove_tracing_instances()
+    if removal.removed:
+        log.info("tracing_instances_removed", instances=removal.removed)

@@ -9,5 +9,5 @@ def end_with_parent() -> None:
 
 def last_line(lines: Iterable[str]) -> str:
     """Return the last line that says something, after a colon. Empty without one."""
-    told = [" ".join(line.split()) for line in lines if line.strip()]
-    return f": {told[-1][:300]}" if told else ""
+    messages = [" ".join(line.split()) for line in lines if line.strip()]
+    return f": {messages[-1][:300]}" if messages else ""

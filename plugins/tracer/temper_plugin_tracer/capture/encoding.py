@@ -46,7 +46,7 @@ class Encoding:
 
     raw: RawFile
     recorded: Recorded
-    told: TraceContext
+    context: TraceContext
 
 
 @frozen
@@ -69,20 +69,20 @@ class TooSmallError(OSError):
 
 def encode(encoding: Encoding, descriptor: int) -> Outcome:
     """Write the trace to *descriptor*. Raises OSError, also if not even the names fit."""
-    told, recorded = encoding.told, encoding.recorded
-    output = StagedOutput(descriptor, told.bounds.bytes)
+    context, recorded = encoding.context, encoding.recorded
+    output = StagedOutput(descriptor, context.bounds.bytes)
     writer = TraceWriter(cast("BinaryIO", output))
     threads, unnamed = _threads(encoding)
-    writer.machine(traced_machine(told.cores), _clocks())
+    writer.machine(traced_machine(context.cores), _clocks())
     writer.threads(threads, recorded.began_ns)
-    write_tracks(writer, told.notes.looks, recorded)
-    reserve = _size_of_facts(capture_facts(told, recorded, recorded.ending)) + FACTS_SLACK
+    write_tracks(writer, context.notes.looks, recorded)
+    reserve = _size_of_facts(capture_facts(context, recorded, recorded.ending)) + FACTS_SLACK
     if not output.commit(reserve=reserve):
         raise TooSmallError(0, f"the names of {len(threads)} threads exceed the bound on bytes")
     is_named = np.zeros(MOST_TIDS, np.bool_)
     is_named[[thread.tid for thread in threads]] = True
     events, ending = _write_events(encoding, writer, output, is_named, reserve)
-    writer.facts(capture_facts(told, recorded, ending))
+    writer.facts(capture_facts(context, recorded, ending))
     output.commit()
     return Outcome(output.size, events, len(threads), unnamed, ending)
 
@@ -95,7 +95,7 @@ def _write_events(
     reserve: int,
 ) -> tuple[int, Ending]:
     """Write the events piece by piece until a bound is reached. Return count and ending."""
-    bounds, written = encoding.told.bounds, 0
+    bounds, written = encoding.context.bounds, 0
     names: dict[int, str] = {}
     for piece in _pieces(encoding, is_named, names):
         cut = first_events(piece, bounds.events - written)
@@ -111,7 +111,7 @@ def _write_events(
 
 def _pieces(encoding: Encoding, is_named: np.ndarray, names: dict[int, str]) -> Iterable[Events]:
     """Yield the events in pieces, after the names that were noted before their end."""
-    fitting = encoding.told.bounds.bytes // BYTES_OF_EVENT // PIECES_OF_A_FILE
+    fitting = encoding.context.bounds.bytes // BYTES_OF_EVENT // PIECES_OF_A_FILE
     most = max(LEAST_PIECE, min(PIECE_EVENTS, fitting))
     for drained in gathered(encoding.raw.drains(), most):
         if drained.names is not None:
@@ -125,9 +125,9 @@ def _threads(encoding: Encoding) -> tuple[list[TracedThread], int]:
     seen = SeenThreads()
     for drained in gathered(encoding.raw.drains(), PIECE_EVENTS):
         seen.add(drained.events.values(), drained.names)
-    told = encoding.told
-    most = min(MOST_NAMED, told.bounds.bytes // BYTES_OF_THREAD)
-    threads = traced_threads(seen, told.notes.memberships, most)
+    context = encoding.context
+    most = min(MOST_NAMED, context.bounds.bytes // BYTES_OF_THREAD)
+    threads = traced_threads(seen, context.notes.memberships, most)
     return threads, max(0, seen.count - most)
 
 

@@ -88,10 +88,10 @@ def _write_pods(writer: TraceWriter, root: int, seen: Sequence[tuple[int, Look]]
 
 
 def _write_violations(writer: TraceWriter, track: int, seen: Sequence[tuple[int, Look]]) -> None:
-    told: set[str] = set()
+    ids: set[str] = set()
     for ns, look in seen:
         for violation in look["violations"]:
-            if violation["id"] not in told:
-                told.add(violation["id"])
+            if violation["id"] not in ids:
+                ids.add(violation["id"])
                 name = f"{violation['invariant']}: {violation['subject']}"
                 writer.instant(track, ns, name, {"message": violation["message"]})

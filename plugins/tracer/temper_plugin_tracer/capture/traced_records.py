@@ -37,21 +37,21 @@ def traced_machine(cores: Iterable[tuple[int, ...]]) -> TracedMachine:
     )
 
 
-def capture_facts(told: TraceContext, recorded: Recorded, ending: Ending) -> CaptureFacts:
+def capture_facts(context: TraceContext, recorded: Recorded, ending: Ending) -> CaptureFacts:
     """Return the facts of the capture in a trace."""
-    looks = told.notes.looks
+    looks = context.notes.looks
     layers = looks[-1]["layers"] if looks else ()
     return CaptureFacts(
-        node=told.node,
+        node=context.node,
         seconds=recorded.seconds,
-        backend=told.backend,
-        selection=told.selection.label,
-        asked_by=told.by,
-        bounds={name: float(value) for name, value in asdict(told.bounds).items()},
+        backend=context.backend,
+        selection=context.selection.label,
+        asked_by=context.by,
+        bounds={name: float(value) for name, value in asdict(context.bounds).items()},
         ended_by=str(ending),
         lost=dict(recorded.losses.by_cpu),
         planned={layer["name"]: tuple(layer["cpus"]) for layer in layers},
-        tells_throttling=told.backend == BpfRecorder.name,
+        tells_throttling=context.backend == BpfRecorder.name,
     )
 
 

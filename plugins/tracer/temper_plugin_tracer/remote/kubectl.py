@@ -166,5 +166,5 @@ def _content(file: IO[bytes]) -> bytes:
 def _message(errors: bytes) -> str:
     """Return the last line of an error, without what kubectl adds to it."""
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines()]
-    told = [line for line in lines if line and not _EPILOGUE.match(line)]
-    return told[-1].removeprefix("temper: ") if told else "failed without a message"
+    messages = [line for line in lines if line and not _EPILOGUE.match(line)]
+    return messages[-1].removeprefix("temper: ") if messages else "failed without a message"

@@ -17,7 +17,7 @@ def analyze(
     rows: int = 20,
     slowest: int = USUAL_SLOWEST,
     of: str = "",
-    told: Callable[[int], None] | None = None,
+    listener: Callable[[int], None] | None = None,
 ) -> Report:
     """Read *trace* and return its report. *told* is called with the number of events so far.
 
@@ -29,8 +29,8 @@ def analyze(
     analyzer = Analyzer(known, slowest)
     for block in trace.blocks():
         analyzer.add(block)
-        if told is not None:
-            told(analyzer.events)
+        if listener is not None:
+            listener(analyzer.events)
     knows_throttling = trace.facts is not None and trace.facts.tells_throttling
     wanted = Wanted(rows, of, bool(known.cores), bool(known.planned), knows_throttling)
     return report_of(analyzer, trace.threads, wanted, _lost(trace))

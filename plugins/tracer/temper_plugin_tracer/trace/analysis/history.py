@@ -98,8 +98,8 @@ def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> His
     is_start = is_wake | (is_anchor & (state == WAITING))
     start = np.maximum.accumulate(np.where(is_start, places, 0))
     is_last = np.append(row[1:] != row[:-1], np.ones(min(count, 1), np.bool_))
-    told = block["flags"].astype(np.bool_)[event] & (op == Op.LEAVES_RUNNABLE)
-    throttled = np.where(op == Op.BEFORE, table.is_throttled[row], told)[anchor]
+    flags = block["flags"].astype(np.bool_)[event] & (op == Op.LEAVES_RUNNABLE)
+    throttled = np.where(op == Op.BEFORE, table.is_throttled[row], flags)[anchor]
     throttled &= state == WAITING
     return History(row, op, ns, cpu, event, state, is_last, anchor, is_wake, start, throttled)
 

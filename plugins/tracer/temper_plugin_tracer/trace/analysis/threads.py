@@ -80,9 +80,9 @@ class ThreadTable:
     outside_ns: Integers
     prio: Integers
 
-    def __init__(self, told: Callable[[Integers], None]) -> None:
+    def __init__(self, listener: Callable[[Integers], None]) -> None:
         """Call *told* with the thread ids of new rows, in the order of their rows."""
-        self._told = told
+        self._listener = listener
         self._row_of: NDArray[np.int32] = np.full(1 << 16, -1, np.int32)
         self.count = 0
         self.tids: Integers = np.zeros(FIRST_ROWS, np.int64)
@@ -128,7 +128,7 @@ class ThreadTable:
             self._double()
         self.tids[first : self.count] = tids
         self._row_of[tids] = np.arange(first, self.count, dtype=np.int32)
-        self._told(tids)
+        self._listener(tids)
 
     def _double(self) -> None:
         others = (

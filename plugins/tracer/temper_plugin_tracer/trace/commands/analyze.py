@@ -69,7 +69,7 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
 
     progress, began, is_shown = Progress("Ctrl-C to end"), time.monotonic(), False
 
-    def told(events: int) -> None:
+    def tell(events: int) -> None:
         nonlocal is_shown
         is_terminal = sys.stderr is not None and sys.stderr.isatty()
         if is_terminal and time.monotonic() - began > QUIET_S:
@@ -79,7 +79,7 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
     try:
         with bounded_memory(f"{file}: to analyze it takes"):
             trace = open_trace(file)
-            report = analyze(trace, rows=rows, slowest=rows, of=of, told=told)
+            report = analyze(trace, rows=rows, slowest=rows, of=of, listener=tell)
     except KeyboardInterrupt:
         raise click.ClickException(f"{file}: interrupted, so that nothing is told") from None
     if is_shown:
