@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 
 from temper_core import MachineError
 from temper_plugin_rightsizer.demand.window import ContainerKey
-from temper_plugin_rightsizer.store.history import DETAIL_S, FILE, HOUR_S, History
+from temper_plugin_rightsizer.store import history as history_module
+from temper_plugin_rightsizer.store.history import (
+    DAY_S,
+    DETAIL_S,
+    FILE,
+    HOUR_S,
+    HOURLY_S,
+    History,
+)
 from temper_plugin_rightsizer.store.packing import DamagedError, pack, unpack
 from tests.patience import PATIENCE_S
 from tests.rightsizer.shapes import learned, window
@@ -92,7 +101,34 @@ def test_old_intervals_are_merged_by_the_hour_and_nothing_is_lost(history, now):
     assert sum(demand.cpu.seconds for _, _, demand in intervals) == 24 * HOUR_S
     detailed = [at for _, at, _ in intervals if at >= now[0] - DETAIL_S]
     assert len(detailed) == DETAIL_S // INTERVAL_S
-    assert len(intervals) - len(detailed) == 18
+    assert len(intervals) - len(detailed) == 22
+
+
+def test_old_hours_are_merged_by_the_day_and_a_window_begins_with_a_whole_one(history, now):
+    fill(history, now, hours=5 * 24)
+
+    begun = [at for _, at, _ in history.intervals(0)]
+
+    assert begun == sorted(begun, reverse=True)
+    days = [at for at in begun if at < now[0] - HOURLY_S - DAY_S]
+    assert days
+    assert all(later - at == DAY_S for later, at in pairwise(days))
+    three_days = history.read(now[0] - 3 * DAY_S)[WEB].cpu.seconds
+    assert 3 * DAY_S <= three_days <= 4 * DAY_S
+
+
+def test_only_the_pods_that_are_asked_for_are_read(history):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes(), DB: five_minutes()})
+
+    assert set(history.read(0, {DB.uid, "another"})) == {DB}
+    assert history.read(0, set()) == {}
+
+
+def test_a_history_that_takes_long_to_read_is_read_from_its_newest_end(history, now, monkeypatch):
+    fill(history, now, hours=10)
+    monkeypatch.setattr(history_module, "READ_S", 0.0)
+
+    assert history.read(0)[WEB].cpu.seconds == INTERVAL_S
 
 
 def test_what_is_too_old_is_forgotten(history):
@@ -115,7 +151,7 @@ def test_intervals_of_a_clock_that_was_set_back_are_forgotten(history):
 
 
 def test_the_oldest_hours_go_where_the_bound_is_reached(tmp_path, now):
-    bound = 256 * 1024
+    bound = 160 * 1024
     history = History(lambda: tmp_path, bound, clock=lambda: now[0])
 
     fill(history, now, 30, [ContainerKey(f"uid-{n}", "shop", f"web-{n}", "a") for n in range(20)])

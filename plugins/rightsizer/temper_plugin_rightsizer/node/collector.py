@@ -54,11 +54,12 @@ class Collector:
             self._counted_at = snapshot.monotonic_s
 
     def demands(self, window_s: int, now: float) -> Mapping[ContainerKey, IntervalDemand]:
-        """Return the demand of each container in the last *window_s* seconds.
+        """Return the demand of each container of the node's pods in the last *window_s* seconds.
 
         The interval that is not over counts. Raises MachineError if the history cannot be read.
         """
-        demands = dict(self.history.read(int(now) - window_s))
+        uids = {key.uid for key in self._containers}
+        demands = dict(self.history.read(int(now) - window_s, uids))
         for key, demand in self._current.items():
             demands.setdefault(key, IntervalDemand()).merge(demand)
         return demands

@@ -1,8 +1,9 @@
-"""Intervals of demand by container, kept for hours in detail and for days by the hour."""
+"""Intervals of demand by container: as measured, then by the hour, then by the day."""
 
+import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,8 +16,15 @@ from temper_plugin_rightsizer.store.packing import DamagedError, pack, unpack
 
 FILE = "demand.sqlite"
 HOUR_S = 3600
-DETAIL_S = 6 * HOUR_S
+DAY_S = 24 * HOUR_S
+DETAIL_S = 2 * HOUR_S
 """How long intervals stay as they were measured. Older ones are merged by the hour."""
+HOURLY_S = 2 * DAY_S
+"""How long hours are kept. Older ones are merged by the day (UTC)."""
+READ_S = 2.0
+"""CPU seconds of one ``read``, which shares the agent's interpreter."""
+MOST_DAYS_MERGED = 100
+"""Days of single containers that are merged at once, which takes some 0.3 s."""
 PAGE_BYTES = 4096
 VERSION = 1
 _CACHE_PAGES = 32
@@ -44,7 +52,7 @@ class History:
 
     directory: Callable[[], Path]
     limit_bytes: int
-    keep_s: int = 14 * 24 * HOUR_S
+    keep_s: int = 14 * DAY_S
     clock: Callable[[], float] = time.time
     defect: str = field(default="", init=False)
 
@@ -66,7 +74,7 @@ class History:
                 )
 
     def compact(self) -> None:
-        """Merge old intervals by the hour, forget those that are too old, and keep the bound."""
+        """Merge old intervals by hour and day, forget those too old, and keep the bound."""
         now = int(self.clock())
         with self._database() as database:
             with database:
@@ -74,27 +82,46 @@ class History:
                 database.execute(
                     "DELETE FROM interval WHERE at < ? OR at > ?", (now - self.keep_s, now + HOUR_S)
                 )
-                _merge_hours(database, (now - DETAIL_S) // HOUR_S * HOUR_S)
+                _merge(database, HOUR_S, (now - DETAIL_S) // HOUR_S * HOUR_S)
+                _merge(database, DAY_S, (now - HOURLY_S) // DAY_S * DAY_S, MOST_DAYS_MERGED)
                 database.execute(
                     "DELETE FROM container WHERE id NOT IN (SELECT container FROM interval)"
                 )
             self._shrink(database)
 
-    def read(self, since: int) -> Mapping[ContainerKey, IntervalDemand]:
-        """Return the merged demand of each container in the intervals from *since* on."""
+    def read(
+        self, since: int, uids: Collection[str] | None = None
+    ) -> Mapping[ContainerKey, IntervalDemand]:
+        """Return the merged demand of each container in the intervals from *since* on.
+
+        *uids* are those of the pods, all by default. The newest intervals are read first. What
+        takes more than ``READ_S`` of CPU time is left out: the demands then cover less time.
+        """
         demands: dict[ContainerKey, IntervalDemand] = {}
-        for key, _, demand in self.intervals(since):
+        ends_at = time.thread_time() + READ_S
+        for key, _, demand in self.intervals(since, uids):
             demands.setdefault(key, IntervalDemand()).merge(demand)
+            if time.thread_time() > ends_at:
+                break
         return demands
 
-    def intervals(self, since: int) -> Iterator[tuple[ContainerKey, int, IntervalDemand]]:
-        """Yield container, beginning and demand of the intervals from *since* on, by container."""
+    def intervals(
+        self, since: int, uids: Collection[str] | None = None
+    ) -> Iterator[tuple[ContainerKey, int, IntervalDemand]]:
+        """Yield container, beginning and demand of the intervals from *since* on, newest first.
+
+        *since* is rounded down to the beginning of an interval of that age.
+        """
+        age_s = self.clock() - since
+        span_s = DAY_S if age_s > HOURLY_S else HOUR_S if age_s > DETAIL_S else 1
+        wanted = None if uids is None else json.dumps(sorted(uids))
         with self._database() as database:
             rows = database.execute(
                 "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
                 " JOIN container ON id = interval.container WHERE at >= ?"
-                " ORDER BY interval.container, at",
-                (since,),
+                " AND (? IS NULL OR uid IN (SELECT value FROM json_each(?)))"
+                " ORDER BY at DESC",
+                (since // span_s * span_s, wanted, wanted),
             )
             for *names, at, packed in rows:
                 try:
@@ -191,15 +218,15 @@ def _read(database: sqlite3.Connection, number: int, at: int) -> IntervalDemand 
     return _readable([row[0]]) if row else None
 
 
-def _merge_hours(database: sqlite3.Connection, before: int) -> None:
-    """Replace the intervals of each full hour before *before* by one."""
-    hours = database.execute(
-        "SELECT container, at / ? AS hour FROM interval WHERE at < ?"
-        " GROUP BY container, hour HAVING count(*) > 1",
-        (HOUR_S, before),
+def _merge(database: sqlite3.Connection, span_s: int, before: int, most: int = -1) -> None:
+    """Replace the intervals of each *span_s* before *before* by one. *most* spans, -1 for all."""
+    spans = database.execute(
+        "SELECT container, at / ? AS span FROM interval WHERE at < ?"
+        " GROUP BY container, span HAVING count(*) > 1 LIMIT ?",
+        (span_s, before, most),
     ).fetchall()
-    for number, hour in hours:
-        within = (number, hour * HOUR_S, (hour + 1) * HOUR_S)
+    for number, span in spans:
+        within = (number, span * span_s, (span + 1) * span_s)
         rows = database.execute(
             "SELECT seconds, demand FROM interval WHERE container = ? AND at >= ? AND at < ?",
             within,
@@ -210,7 +237,7 @@ def _merge_hours(database: sqlite3.Connection, before: int) -> None:
             seconds = sum(seconds for seconds, _ in rows)
             database.execute(
                 "INSERT INTO interval VALUES (?, ?, ?, ?)",
-                (number, hour * HOUR_S, seconds, pack(demand)),
+                (number, span * span_s, seconds, pack(demand)),
             )
 
 
