@@ -237,9 +237,16 @@ class Published:
         function: Callable[..., Returned],
         *arguments: Any,  # noqa: ANN401 - those of the function
         part: str = "",
+        is_clients: bool = False,
     ) -> Returned:
-        """Call *part* of *plugin* within its deadline. InputError of a bad request passes."""
-        return self._host.call(plugin, function, *arguments, allows=(InputError,), part=part)
+        """Call *part* of *plugin* within its deadline. InputError of a bad request passes.
+
+        *is_clients* is whether a client's request caused the call.
+        """
+        allows = (InputError,)
+        return self._host.call(
+            plugin, function, *arguments, allows=allows, part=part, is_clients=is_clients
+        )
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
         """Count the end of work that *part* of *plugin* did outside of ``call``."""

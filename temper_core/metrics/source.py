@@ -68,10 +68,12 @@ class MetricSource(Protocol):
         function: Callable[..., Returned],
         *arguments: Any,  # noqa: ANN401 - the arguments of *function*
         part: str = "",
+        is_clients: bool = False,
     ) -> Returned:
         """Call *function* of *plugin* within its deadline. Raise PluginError on any failure.
 
         A failure is attributed to *part* of the plugin, or to the whole plugin if *part* is empty.
+        With *is_clients* a client's request caused the call.
         """
         ...
 

@@ -53,7 +53,8 @@ class PluginHost:
 
     A plugin is set aside if it cannot be loaded, or if one of its hooks fails. A part of it, such
     as one exporter, is set aside if it hangs, takes too much memory or fails three times in a row.
-    The rest of the plugin goes on. A plugin or part that is set aside is not called again.
+    The rest of the plugin goes on. A plugin or part that is set aside is not called again, except
+    for a part that a client's call made hang, which pauses.
     """
 
     settings: Settings = field(factory=Settings)
@@ -153,13 +154,15 @@ class PluginHost:
         items: type[Any] | None = None,
         allows: tuple[type[TemperError], ...] = (),
         part: str = "",
+        is_clients: bool = False,
     ) -> Returned:
         """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
         Returns its result. A generator becomes a list, because it may raise half way. With
         *items*, every item must be of that type. The results of detectors, invariants and exporters
         are always checked. Raises PluginError for every failure except the errors that the
-        contract *allows*, which report a fact about the node and no fault of the plugin.
+        contract *allows*, which report a fact about the node and no fault of the plugin. With
+        *is_clients* a client caused the call: a part that misses the deadline is called again.
         """
         guest = self._guests.get(plugin)
         if guest is None:
@@ -167,7 +170,12 @@ class PluginHost:
         read = self._reader_of(function) if items is None else answers.list_of(items)
         try:
             result: Returned = guest.call(
-                _read, (read, function, arguments, plugin), self._deadline_s, allows, part
+                _read,
+                (read, function, arguments, plugin),
+                self._deadline_s,
+                allows,
+                part,
+                is_clients=is_clients,
             )
         except (NotActive, Busy):
             raise

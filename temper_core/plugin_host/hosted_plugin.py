@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from threading import Lock
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
-from attrs import define, field
+from attrs import define, field, frozen
 from pluggy import HookImpl, PluginManager, PluginValidationError
 
 from temper_core import hookspecs
@@ -18,6 +18,8 @@ from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
 from temper_core.records.snapshots import PluginState
 
 MIB = 1024 * 1024
+PAUSE_S = 10.0
+"""How long a part is set aside at least after a call of a client that missed its deadline."""
 
 
 class PluginStanding(StrEnum):
@@ -51,6 +53,18 @@ class Oversized(PluginError):  # noqa: N818 - reads as the fact it reports
     """The call grew the agent by more memory than it may."""
 
 
+@frozen
+class _Pause:
+    """A part that is set aside until *worker*'s call has ended, and at least until *until*."""
+
+    worker: Worker
+    until: float
+
+    @property
+    def is_over(self) -> bool:
+        return not self.worker.is_running and monotonic() >= self.until
+
+
 @define(eq=False)
 class HostedPlugin:
     """A plugin, its thread, and its account. Calls into it are serialized.
@@ -72,6 +86,7 @@ class HostedPlugin:
     time_spent_s: float = 0.0
     warned_at: float | None = None
     memory: CallMemory = field(factory=CallMemory)
+    _pauses: dict[str, _Pause] = field(factory=dict, init=False)
     _left_behind: Worker | None = field(default=None, init=False)
     _worker: Worker = field(init=False)
     _turn: Lock = field(factory=Lock, init=False)
@@ -96,8 +111,13 @@ class HostedPlugin:
         deadline_s: float,
         allows: tuple[type[TemperError], ...] = (),
         part: str = "",
+        *,
+        is_clients: bool = False,
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function*, which belongs to *part*, in the plugin's thread.
+
+        With *is_clients* a client caused the call. If it misses the deadline, the part is set aside
+        only until the call has ended, and for ``PAUSE_S``: clients can slow the whole agent.
 
         Raises NotActive, Busy, Hung, Oversized, or PluginError from any error of the plugin. Errors
         that the contract *allows* are raised as copies of the core's own types.
@@ -109,6 +129,7 @@ class HostedPlugin:
             raise Busy(self.name, f"was in an earlier call for {deadline_s:g} s")
         try:
             self._refuse_inactive()
+            self._end_pauses()
             if part in self.lost:
                 raise NotActive(self.name, f"{part} is set aside: {self.lost[part]}")
             started, begun = perf_counter(), self.memory.begin()
@@ -117,6 +138,8 @@ class HostedPlugin:
                 result = self._run(function, arguments, deadline_s)
             except Hung as error:
                 self.set_aside(part, error.reason)  # before the next waiting call starts
+                if is_clients and self._left_behind is not None:
+                    self._pauses[part] = _Pause(self._left_behind, monotonic() + PAUSE_S)
                 raise
             except CallFailed as failure:
                 failed = failure
@@ -180,6 +203,12 @@ class HostedPlugin:
         else:
             self.standing = PluginStanding.SET_ASIDE
 
+    def _end_pauses(self) -> None:
+        for part in [part for part, pause in list(self._pauses.items()) if pause.is_over]:
+            self._pauses.pop(part, None)
+            self.lost.pop(part, None)
+            self.failures_in_a_row.pop(part, None)
+
     def revive(self) -> None:
         """Allow calls again into a plugin that was set aside."""
         with self._turn:
@@ -196,6 +225,7 @@ class HostedPlugin:
 
     def state(self) -> PluginState:
         """Return the account as a record."""
+        self._end_pauses()
         return PluginState(
             name=self.name,
             version=self.version,

@@ -70,7 +70,8 @@ def respond_guarded(
 ) -> Reply:
     """Call a plugin's *endpoint* through *call*, which enforces its deadline."""
     try:
-        return call(plugin, _respond_as_plugin, endpoint, request, part=f"endpoint {endpoint.name}")
+        part = f"endpoint {endpoint.name}"
+        return call(plugin, _respond_as_plugin, endpoint, request, part=part, is_clients=True)
     except PluginError as error:
         message = f"the endpoint of plugin {plugin!r} failed: {error}"
         return error_reply(UNAVAILABLE, message, is_plugins=True)

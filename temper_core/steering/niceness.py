@@ -32,11 +32,12 @@ TOO_MANY_OF_PROCESS = f"boost and latency change {MOST_OF_PROCESS} threads of a 
 
 
 class WantedNice(NamedTuple):
-    """The nice value that the plan wants for one thread, 0 for none."""
+    """The nice value that the plan wants for one thread, 0 for none. *pod* is the thread's."""
 
     tid: int
     start_ns: int
     nice: int
+    pod: str = ""
 
 
 @define
@@ -44,6 +45,7 @@ class _Held:
     nice: int
     start_ns: int
     confirmed_s: float
+    pod: str
     leader: int
     leader_start_ns: int
 
@@ -137,37 +139,55 @@ class Niceness:
             self.problem = NO_RIGHT
             return
         self.problem = ""
-        taken = self._chosen(fresh)
+        taken = self._chosen(fresh, now)
         # The record comes first: an agent that is killed in between leaves nothing unknown.
-        if not taken or not self._write(*taken):
+        if not taken or not self._write(*(held.recorded(tid) for tid, held in taken.items())):
             return
-        for tid, start_ns, nice, *leader in taken:
+        for tid, held in taken.items():
             try:
-                _take(tid, nice)
+                _take(tid, held.nice)
             except PermissionError:
                 self.problem = NO_RIGHT
             except OSError:  # it has just ended
                 continue
             else:
-                self._held[tid] = _Held(nice, start_ns, now, *leader)
+                self._held[tid] = held
 
-    def _chosen(self, fresh: Iterable[WantedNice]) -> list[NicedThread]:
+    def _chosen(self, fresh: Iterable[WantedNice], now: float) -> dict[int, _Held]:
         """Return the threads that may be changed and that there is room for."""
-        chosen: list[NicedThread] = []
+        chosen: dict[int, _Held] = {}
         of_process = Counter(held.leader or tid for tid, held in self._held.items())
+        of_pod = Counter(held.pod for held in self._held.values())
         for thread in islice(fresh, MOST_LOOKED_AT):
-            if len(self._held) + len(chosen) >= MOST_NICED:
-                self.problem = TOO_MANY
-                break
             leader = leader_of(thread.tid)
             process = leader[0] or thread.tid
             if of_process[process] >= MOST_OF_PROCESS:
                 self.problem = TOO_MANY_OF_PROCESS
                 self._refused[thread.tid] = thread.start_ns
-            elif self._may_take(thread):
+            elif not self._may_take(thread):
+                continue
+            elif len(self._held) + len(chosen) < MOST_NICED or self._makes_room(thread.pod, of_pod):
                 of_process[process] += 1
-                chosen.append(NicedThread(*thread, *leader))
+                of_pod[thread.pod] += 1
+                held = _Held(thread.nice, thread.start_ns, now, thread.pod, *leader)
+                chosen[thread.tid] = held
+            else:
+                self.problem = TOO_MANY
+                self._refused[thread.tid] = thread.start_ns
         return chosen
+
+    def _makes_room(self, pod: str, of_pod: Counter[str]) -> bool:
+        """Take a place from the pod with the most, if *pod* has fewer even with that place."""
+        largest, most = of_pod.most_common(1)[0]
+        if of_pod[pod] + 1 >= most:
+            return False
+        tid = next((tid for tid, held in self._held.items() if held.pod == largest), None)
+        if tid is None:  # all of them were chosen just now
+            return False
+        of_pod[largest] -= 1
+        self._refused[tid] = self._held[tid].start_ns
+        self._restore(tid)
+        return True
 
     def _may_take(self, thread: WantedNice) -> bool:
         try:
@@ -181,6 +201,9 @@ class Niceness:
 
     def _give_back(self, tid: int) -> None:
         self._refused.clear()
+        self._restore(tid)
+
+    def _restore(self, tid: int) -> None:
         held = self._held.pop(tid)
         thread = held.recorded(tid)
         if held.leader in self._held:

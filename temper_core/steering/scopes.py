@@ -39,6 +39,11 @@ class PlacedCgroups:
     entries: Mapping[int, SteeredPlace] = field(factory=dict)
     missing: tuple[Scope, ...] = ()
 
+    def pod_of(self, cgroup: int) -> str:
+        """Return the pod whose place covers *cgroup*. Empty without one."""
+        place = self.places.get(cgroup)
+        return place.pod if place is not None else ""
+
 
 def place_cgroups(plan: LayerPlan, inodes: Mapping[str, int]) -> PlacedCgroups:
     """Find the plan's place of every directory of the hierarchy."""

@@ -235,7 +235,10 @@ class Steerer:
         targets = self._judge.targets(plan, self._placed, judged, own)
         decisions = [*hint_decisions(plan, targets), *withdrawals(threads, own, classified_here)]
         self._kernel.decide(decisions)
-        wanted = (WantedNice(t.tid, t.start_ns, target.nice) for t, target in targets)
+        wanted = (
+            WantedNice(t.tid, t.start_ns, target.nice, self._placed.pod_of(t.cgroup_id))
+            for t, target in targets
+        )
         self._niceness.follow(wanted, now, is_all=is_whole)
         for thread in judged:
             self._settled[key_of(thread)] = now + self._judge.lasts_s(self._placed, thread)

@@ -18,7 +18,7 @@ from temper_core import (
     PluginError,
     hookimpl,
 )
-from temper_core.plugin_host import PluginHost
+from temper_core.plugin_host import PluginHost, hosted_plugin
 from temper_core.settings.models import PluginHostSettings, Settings
 from temper_core.testing import make_pod, make_snapshot
 from tests.patience import PATIENCE_S
@@ -154,6 +154,38 @@ def test_a_part_that_hangs_is_set_aside_alone_and_says_why(host):
     assert state_of(host).state == "active"
     assert state_of(host).lost == ("exporter slow: did not return within 0.2 s",)
     assert [entry["event"] for entry in logs] == ["plugin_part_set_aside"]
+
+
+def test_a_part_that_a_client_makes_hang_is_called_again_after_the_call_and_a_pause(
+    host, monkeypatch
+):
+    """Clients share the interpreter with the plugin, so that anybody could take it away."""
+    monkeypatch.setattr(hosted_plugin, "PAUSE_S", 0.5)
+    release = threading.Event()
+    part = "endpoint slow"
+
+    with capture_logs(), pytest.raises(PluginError, match="did not return"):
+        host.call("called", release.wait, part=part, is_clients=True)
+    time.sleep(0.6)
+    with pytest.raises(PluginError, match="is set aside"):  # the call still runs
+        host.call("called", int, part=part, is_clients=True)
+    assert state_of(host).lost
+    release.set()
+
+    deadline = time.monotonic() + PATIENCE_S
+    while state_of(host).lost and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert state_of(host).lost == ()
+    assert host.call("called", int, part=part, is_clients=True) == 0
+
+
+def test_a_pause_is_no_shorter_because_the_call_has_ended(host):
+    with capture_logs(), pytest.raises(PluginError, match="did not return"):
+        host.call("called", time.sleep, 0.3, part="endpoint slow", is_clients=True)
+    time.sleep(0.3)
+
+    with pytest.raises(PluginError, match="is set aside"):
+        host.call("called", int, part="endpoint slow", is_clients=True)
 
 
 def test_failures_in_a_row_are_those_of_one_part(host):

@@ -195,7 +195,14 @@ class FakeView:
     def why_lost(self, plugin: str, part: str) -> str:
         return self.lost.get((plugin, part), "")
 
-    def call(self, plugin: str, function: Callable[..., Any], *arguments: Any, part: str) -> Any:
+    def call(
+        self,
+        plugin: str,
+        function: Callable[..., Any],
+        *arguments: Any,
+        part: str,
+        is_clients: bool = False,  # noqa: ARG002 - as the host has it
+    ) -> Any:
         if plugin == "hung":
             self.release.wait(PATIENCE_S)
             raise PluginError(plugin, "did not answer in time")

@@ -543,7 +543,7 @@ class Shop:
 def test_a_plugin_whose_streams_fail_three_times_in_a_row_has_no_more_of_them(start, view):
     host = PluginHost()
     host.add(Shop(), "shop")
-    view.call = lambda *given, part: host.call(*given, part=part)
+    view.call = host.call
     view.note_end, view.why_lost = host.note_end, host.why_lost
     fine = Endpoint("fine", "GET", "/fine", "Fine.", lambda _: {"fine": True})
     view.served = [stream(raising), ("shop", fine)]

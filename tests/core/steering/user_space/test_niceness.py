@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from temper_core.steering import niceness as niceness_module
 from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
 from temper_core.steering.niceness import (
     CONFIRMED_S,
@@ -326,6 +327,38 @@ def test_a_process_with_very_many_threads_leaves_room_to_others(niceness, crowd,
 
     assert sum(nice_of(tid) == BOOST for tid in crowd) == MOST_OF_PROCESS
     assert nice_of(sleeper) == BOOST
+
+
+def test_a_pod_that_fills_all_places_makes_room_for_others(niceness, crowd, sleeper, monkeypatch):
+    monkeypatch.setattr(niceness_module, "MOST_NICED", 100)
+    of_crowd = [wanted(tid)._replace(pod="shop/crowd") for tid in crowd[:300]]
+    other = wanted(sleeper)._replace(pod="shop/other")
+
+    for walk in range(4):
+        niceness.follow(of_crowd, float(walk))
+    assert niceness.problem
+    niceness.follow([*of_crowd, other], 5.0)
+    niceness.follow([*of_crowd, other], 6.0)
+
+    assert nice_of(sleeper) == BOOST
+    assert sum(nice_of(tid) == BOOST for tid in crowd) == 99
+    assert niceness.held == 100
+
+
+def test_pods_with_too_many_threads_share_the_places(niceness, crowd, monkeypatch):
+    monkeypatch.setattr(niceness_module, "MOST_NICED", 100)
+    first, second = (
+        [wanted(tid)._replace(pod=pod) for tid in tids]
+        for pod, tids in (("shop/a", crowd[:200]), ("shop/b", crowd[200:400]))
+    )
+
+    niceness.follow(first, 0.0)
+    niceness.follow([*first, *second], 1.0)
+    held = [sum(nice_of(thread.tid) == BOOST for thread in pod) for pod in (first, second)]
+    niceness.follow([*first, *second], 2.0)
+
+    assert held == [50, 50]
+    assert [sum(nice_of(thread.tid) == BOOST for thread in pod) for pod in (first, second)] == held
 
 
 def test_a_look_at_a_thread_reads_nothing_of_its_neighbours(monkeypatch, niceness, crowd):
