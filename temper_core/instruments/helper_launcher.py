@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
     restore_signals()
     step_back()
     bound(order["memory_bytes"], order["cpu_s"])
-    os.register_at_fork(after_in_child=lambda: die_with(None))
+    die_with_every_parent()
     sys.path.extend(entry for entry in order["path"] if entry not in sys.path)
     try:
         document = run(order)
@@ -53,12 +53,22 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def die_with(parent: int | None) -> None:
-    """Request SIGKILL for when the thread that has started this process ends."""
+def die_with(parent: int) -> None:
+    """Request SIGKILL for when the thread of *parent* that has started this process ends."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    if parent is not None and os.getppid() != parent:
+    if os.getppid() != parent:
         os._exit(PARENT_GONE)  # it died before the request, so no signal will arrive
+
+
+def die_with_every_parent() -> None:
+    """Have each process that is forked from now on end with the one that has forked it."""
+    forking = [0]
+
+    def note() -> None:
+        forking[0] = os.getpid()
+
+    os.register_at_fork(before=note, after_in_child=lambda: die_with(forking[0]))
 
 
 def read_order(descriptor: int) -> dict[str, Any]:

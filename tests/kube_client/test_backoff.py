@@ -21,3 +21,4 @@ def test_what_the_server_asks_for_is_waited_on_top():
 
     assert backoff.failed(3.0) == 3.5
     assert backoff.failed(3600.0) == 5.0
+    assert backoff.failed(-(10.0**12)) == 2.0

@@ -200,6 +200,19 @@ def test_a_damaged_file_is_set_aside(history, tmp_path, damage):
     assert (tmp_path / "demand.damaged").exists()
 
 
+def test_a_file_with_damaged_texts_is_set_aside(history, tmp_path):
+    """sqlite3 raises UnicodeDecodeError for what SQLite says of such a file."""
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    content = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(
+        content.replace(b"CREATE TABLE container", b"CREATE TAB\xe8\x8a conta\xff")
+    )
+
+    history.add(NOW, INTERVAL_S, {DB: five_minutes()})
+
+    assert set(history.read(0)) == {DB}
+
+
 def test_a_damaged_file_that_cannot_be_set_aside_is_told(history, tmp_path):
     (tmp_path / FILE).write_bytes(b"no database at all, " * 400)
     (tmp_path / "demand.damaged" / "something").mkdir(parents=True)

@@ -30,7 +30,7 @@ class Backoff:
         doubled = self._first_s * 2.0 ** min(self._failures, 32)
         self._failures += 1
         wait_s = min(doubled, self._longest_s) * (0.5 + self._chance() / 2)
-        return wait_s + min(at_least_s, self._longest_s)
+        return wait_s + min(max(at_least_s, 0.0), self._longest_s)
 
     def forget(self) -> None:
         """Start again with the shortest wait."""

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Self
 
@@ -17,6 +17,9 @@ from temper_kube.list_pages import Json
 
 CONNECT_S = 5.0
 ANSWER_S = 10.0
+"""How long each byte is waited for."""
+EXCHANGE_S = 30.0
+"""How long a single object is waited for in all."""
 LARGEST_BYTES = 8 * 1024 * 1024
 """The largest object or event. etcd holds objects of at most 1.5 MiB by default."""
 LARGEST_LIST_BYTES = 8 * 1024 * 1024 * 1024
@@ -62,10 +65,11 @@ class Connection:
         media_type: str = "",
         accept: str = "",
     ) -> Json:
-        """Return the parsed answer."""
+        """Return the parsed answer, which must be complete after ``EXCHANGE_S``."""
         try:
-            response = self._send(method, path, body, media_type, accept)
-            return self._parsed(response.read(LARGEST_BYTES + 1))
+            with self._limited(EXCHANGE_S):
+                response = self._send(method, path, body, media_type, accept)
+                return self._parsed(response.read(LARGEST_BYTES + 1))
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
 
@@ -107,9 +111,12 @@ class Connection:
         """Make a waiting request of another thread fail at once."""
         with self._braking:
             self._is_aborted = True
-            if self._brake is not None:
-                with suppress(OSError):  # the connection has ended already
-                    self._brake.shutdown(socket.SHUT_RDWR)
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._brake is not None:
+            with suppress(OSError):  # the connection has ended already
+                self._brake.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Close the connection."""
@@ -119,6 +126,28 @@ class Connection:
             if self._brake is not None:
                 self._brake.close()
             self._http = self._brake = None
+
+    @contextmanager
+    def _limited(self, seconds: float) -> Iterator[None]:
+        """Raise TimeoutError after *seconds*. The socket's own limit is one of each byte."""
+        is_late = threading.Event()
+
+        def end() -> None:
+            is_late.set()
+            with self._braking:
+                self._shut()
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, HTTPException, ValueError) as error:
+            if is_late.is_set():
+                raise TimeoutError(f"the answer was not complete after {seconds:g} s") from error
+            raise
+        finally:
+            timer.cancel()
 
     def _send(
         self, method: str, path: str, body: Json | None, media_type: str, accept: str

@@ -88,6 +88,10 @@ def test_no_nodes_have_no_scores(client):
         (json.dumps({"Pod": CRITICAL, "NodeNames": "a"}).encode(), "NodeNames: must be a list"),
         (json.dumps({"Pod": CRITICAL, "NodeNames": [1]}).encode(), "NodeNames: must be a list"),
         (json.dumps({"Pod": CRITICAL, "Nodes": 3}).encode(), "neither NodeNames nor Nodes"),
+        (
+            json.dumps({"Pod": {"spec": {"containers": [{}] * 1001}}, "NodeNames": []}).encode(),
+            "spec.containers: must be at most 1000",
+        ),
     ],
 )
 def test_what_is_no_question_is_refused_in_one_line(client, body, said):

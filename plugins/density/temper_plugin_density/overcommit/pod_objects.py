@@ -6,13 +6,10 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import InputError, Pod, cpu_millis, read_pod_object
+from temper_plugin_density.pod_bounds import KINDS_OF_CONTAINERS, check_containers
 
 Place = tuple[str, int]
 """The position of a container in the spec: the list's key, and the index in that list."""
-
-KINDS_OF_CONTAINERS = ("initContainers", "containers")
-MOST_CONTAINERS = 1000
-"""Objects arrive before validation: without a bound, one of them takes a core for seconds."""
 
 
 @frozen
@@ -47,7 +44,7 @@ def read(document: object) -> PodObject:
     """
     pod = _table(document, "pod")
     metadata, spec = _table(pod.get("metadata"), "metadata"), _table(pod.get("spec"), "spec")
-    _check_size(spec)
+    check_containers(spec)
     annotations = metadata.get("annotations")
     record = _record(spec, annotations)
     return PodObject(record, spec, annotations is not None, tuple(_requests(spec)))
@@ -66,13 +63,6 @@ def _table(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{name}: must be an object")
     return value
-
-
-def _check_size(spec: Mapping[str, Any]) -> None:
-    for kind in KINDS_OF_CONTAINERS:
-        containers = spec.get(kind)
-        if isinstance(containers, list) and len(containers) > MOST_CONTAINERS:
-            raise InputError(f"spec.{kind}: must be at most {MOST_CONTAINERS}")
 
 
 def _containers(spec: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:

@@ -15,6 +15,7 @@ from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
+from temper_plugin_density.pod_bounds import check_containers
 
 MOST_NODES = 10_000
 """A scheduler sends the nodes that it sampled, which are 5 % of the largest clusters' 65,000."""
@@ -83,6 +84,8 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _demand(pod: Mapping[str, Any], reader: PodReader) -> PodDemand:
+    spec = pod.get("spec")
+    check_containers(spec if isinstance(spec, dict) else {})
     try:
         return reader.demand(pod)
     except InputError as error:

@@ -28,6 +28,9 @@ PODS = Query(
 Call = Callable[..., object]
 """Calls a function of the ledger with its arguments on the ledger's thread."""
 
+MOST_WARNINGS = 20
+"""Malformed pods that are logged. All are counted."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -89,7 +92,8 @@ class PodFollower:
             return self._reader.bound(item)
         except InputError as error:
             self.unreadable += 1
-            log.warning("pod_not_read", uid=uid_of(item), reason=str(error))
+            if self.unreadable <= MOST_WARNINGS:
+                log.warning("pod_not_read", uid=uid_of(item), reason=str(error))
             return None
 
 

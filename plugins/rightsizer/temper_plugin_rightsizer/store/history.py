@@ -28,6 +28,8 @@ MOST_DAYS_MERGED = 100
 PAGE_BYTES = 4096
 VERSION = 1
 _CACHE_PAGES = 32
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""sqlite3 decodes what SQLite says of a damaged file, which may hold bytes of the file."""
 _SCHEMA = """
 CREATE TABLE container (
   id INTEGER PRIMARY KEY,
@@ -124,6 +126,8 @@ class History:
                 (since // span_s * span_s, wanted, wanted),
             )
             for *names, at, packed in rows:
+                if not all(isinstance(name, str) for name in names):
+                    raise sqlite3.DatabaseError("the name of a container is no text")
                 try:
                     yield ContainerKey(*names), at, unpack(packed)
                 except DamagedError as error:
@@ -136,7 +140,7 @@ class History:
         try:
             with closing(self._opened(path)) as database:
                 yield database
-        except sqlite3.DatabaseError as error:
+        except _DAMAGE as error:
             if not isinstance(error, sqlite3.OperationalError):
                 self._set_aside(path, error)
             raise MachineError(f"{path}: {error}") from error
@@ -146,7 +150,7 @@ class History:
             return self._prepared(path)
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError as error:
+        except _DAMAGE as error:
             self._set_aside(path, error)
             return self._prepared(path)
 

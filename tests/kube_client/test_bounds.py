@@ -1,11 +1,13 @@
-"""Lists that somebody who may create objects has made large."""
+"""What large lists and slow servers take: the memory of one object, and a bounded time."""
 
 import pytest
 
 from temper_core import MachineError
+from temper_kube import connection as connection_module
 from temper_kube.api_server import ApiServer
 from temper_kube.connection import LARGEST_BYTES, Connection
 from tests.kube_client.scripted import Scripted, item, listing
+from tests.patience import PATIENCE_S
 
 LARGE = 1_400_000
 """An object below etcd's usual bound of 1.5 MiB."""
@@ -68,6 +70,18 @@ def test_an_object_beyond_its_bound_is_named_as_such(server, ask):
 
     with Connection(server.access) as connection, pytest.raises(MachineError, match="large"):
         list(connection.items("/x", {})) if ask == "items" else connection.ask("GET", "/x")
+
+
+@pytest.mark.parametrize("answer", [(100, {}, [Scripted.HANG]), (200, {}, ["{", Scripted.HANG])])
+def test_an_answer_without_an_end_is_given_up(server, monkeypatch, answer):
+    monkeypatch.setattr(connection_module, "EXCHANGE_S", 0.5)
+    server.lists = [answer]
+
+    with (
+        Connection(server.access, 2 * PATIENCE_S) as connection,
+        pytest.raises(MachineError, match=r"not complete after 0\.5 s"),
+    ):
+        connection.ask("GET", "/x")
 
 
 def test_a_list_that_is_left_before_its_end_does_not_spoil_the_next_request(server):
