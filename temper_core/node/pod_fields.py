@@ -75,13 +75,16 @@ class JsonObject:
             value = NO_TABLE
         return JsonObject(value, f"{self.path}.{key}" if self.path else key, self.problems)
 
-    def tables(self, key: str) -> "Iterator[JsonObject]":
-        """Yield the objects of the list below *key*."""
+    def tables(self, key: str, most: int | None = None) -> "Iterator[JsonObject]":
+        """Yield the objects of the list below *key*, none if it has more than *most*."""
         value = self.values.get(key)
         if value is None:
             return
         if not isinstance(value, list):
             self._wrong(key, "a list")
+            return
+        if most is not None and len(value) > most:
+            self.complain(key, f"must be at most {most}, not {len(value)}")
             return
         path = f"{self.path}.{key}" if self.path else key
         for index, item in enumerate(value):

@@ -1,7 +1,12 @@
-"""Converts one Kubernetes Pod object to the record that placement needs."""
+"""Converts one Kubernetes Pod object to the record that placement needs.
+
+Whoever may create pods chooses what they hold, up to etcd's 1.5 MiB. The API server bounds names
+and annotations. The bounds here are of what it takes in any size.
+"""
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from temper_core.node.pod_fields import JsonObject
 from temper_core.node.pod_size import (
@@ -16,6 +21,15 @@ from temper_core.records.pods import Container, Pod, QosClass
 FINISHED_PHASES = ("Succeeded", "Failed")
 MIRROR = "kubernetes.io/config.mirror"
 STATIC_HASH = "kubernetes.io/config.hash"
+
+MOST_CONTAINERS = 256
+"""Of each kind. A pod with more is malformed here."""
+MOST_LABELS = 128
+"""The first labels by name, in the API server's order. The others are left out."""
+LONGEST_IMAGE = 512
+"""A longer reference is none: a name has 255 characters, a tag 128, a digest 71 (grammar of
+github.com/distribution/reference)."""
+LONGEST_OWNER = 320
 
 # Wider than Kubernetes' own rules, narrow enough to stand in a path and in a pattern.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
@@ -45,8 +59,10 @@ def read_pod(pod: JsonObject) -> Pod:
     metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
     runtime_ids = _runtime_ids(status)
     annotations = metadata.strings("annotations")
-    containers = [_sized(container) for container in spec.tables("containers")]
-    init_containers = [_sized(container) for container in spec.tables("initContainers")]
+    containers = [_sized(container) for container in spec.tables("containers", MOST_CONTAINERS)]
+    init_containers = [
+        _sized(container) for container in spec.tables("initContainers", MOST_CONTAINERS)
+    ]
     if not containers:
         spec.complain("containers", "must name at least one container")
     size = pod_size(spec, containers, init_containers, initialised=_is_initialised(status))
@@ -64,7 +80,7 @@ def read_pod(pod: JsonObject) -> Pod:
         cpu_request_millis=size.request,
         cpu_limit_millis=size.limit,
         annotations=annotations,
-        labels=metadata.strings("labels"),
+        labels=dict(islice(metadata.strings("labels").items(), MOST_LABELS)),
         owner=_owner(metadata),
     )
 
@@ -102,10 +118,11 @@ def _sized(container: JsonObject) -> SizedContainer:
 
 def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Container:
     name = container.spec.text("name")
+    image = container.spec.text("image")
     request, limit = memory_of(container.spec.table("resources"))
     return Container(
         name=name,
-        image=container.spec.text("image"),
+        image=image if len(image) <= LONGEST_IMAGE else "",
         cpu_request_millis=container.size.request,
         cpu_limit_millis=container.size.limit,
         runtime_id=runtime_ids.get(name, ""),
@@ -153,5 +170,5 @@ def _qos_class(status: JsonObject, spec: JsonObject, containers: list[SizedConta
 def _owner(metadata: JsonObject) -> str:
     for owner in metadata.tables("ownerReferences"):
         if owner.is_true("controller"):
-            return f"{owner.text('kind')}/{owner.text('name')}"
+            return f"{owner.text('kind')}/{owner.text('name')}"[:LONGEST_OWNER]
     return ""

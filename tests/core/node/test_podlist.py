@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from temper_core.errors import DocumentError
+from temper_core.node.pod_reading import MOST_CONTAINERS, MOST_LABELS
 from temper_core.node.podlist import read_pod_object, read_pods
 from temper_core.node.podlist_file import read_pod_file
 from temper_core.records.pods import Container, Origin, QosClass
@@ -382,3 +383,38 @@ def test_an_object_that_does_not_fit_is_refused_with_its_path():
 
     with pytest.raises(DocumentError, match=r"pod x: spec.containers\[0\].image: must be a string"):
         read_pod_object(misfit, source="pod x")
+
+
+def test_a_reference_that_no_registry_takes_is_no_image():
+    """Comparing it with all profiles takes seconds, and the API server takes any length."""
+    longest = f"{'n' * 255}:{'t' * 128}@sha256:{'0' * 64}"
+    containers = [{"name": "a", "image": longest}, {"name": "b", "image": "x" * 1_400_000}]
+
+    (pod,) = read(pod_document(spec={"containers": containers}))
+
+    assert [container.image for container in pod.containers] == [longest, ""]
+
+
+def test_the_first_labels_of_very_many_are_kept():
+    labels = {f"label-{number:05}": "x" for number in range(88_000)}
+
+    (pod,) = read(pod_document(metadata={"labels": labels}))
+
+    assert dict(pod.labels) == dict(list(labels.items())[:MOST_LABELS])
+
+
+@pytest.mark.parametrize("kind", ["containers", "initContainers"])
+def test_a_pod_with_too_many_containers_is_malformed(kind):
+    containers = [{"name": f"c{number}"} for number in range(5_000)]
+
+    problems = problems_of(list_of(pod_document(spec={kind: containers})))
+
+    assert f"{kind}: must be at most {MOST_CONTAINERS}, not 5000" in problems[0]
+
+
+def test_an_owner_of_any_length_is_cut():
+    owner = {"kind": "K", "name": "n" * 1_000_000, "controller": True}
+
+    (pod,) = read(pod_document(metadata={"ownerReferences": [owner]}))
+
+    assert len(pod.owner) < 400
