@@ -10,8 +10,8 @@ from typing import Any
 from attrs import asdict, field, fields, frozen
 from attrs.validators import optional
 
+from temper_core.records.key_metadata import key_help
 from temper_core.records.profile_evidence import Evidence
-from temper_core.records.profile_keys import key_help
 from temper_core.records.profiles import DerivedProfile, Fingerprint, ShapeRange, WorkloadProfile
 from temper_core.records.thread_groups import (
     ID_PATTERN,

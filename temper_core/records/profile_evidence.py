@@ -17,7 +17,7 @@ from attrs.validators import (
     optional,
 )
 
-from temper_core.records.profile_keys import key_help
+from temper_core.records.key_metadata import key_help
 
 LONGEST_TEXT = 500
 LONGEST_MEASURE = 60

@@ -6,8 +6,8 @@ from typing import Any
 from attrs import field, frozen
 from attrs.validators import deep_iterable, in_, instance_of, min_len
 
+from temper_core.records.key_metadata import key_help, passes
 from temper_core.records.profile_evidence import Evidence
-from temper_core.records.profile_keys import key_help, passes
 from temper_core.records.thread_groups import ID_PATTERN, IDENTIFIER, ThreadGroup, group_problems
 from temper_core.records.traits import Traits
 from temper_core.records.versions import CONDITION_PATTERN, require_condition

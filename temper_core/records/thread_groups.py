@@ -7,7 +7,7 @@ from attrs import astuple, field, frozen
 from attrs.validators import and_, ge, gt, le, matches_re, optional
 
 from temper_core.patterns import require_pattern
-from temper_core.records.profile_keys import key_help, passes
+from temper_core.records.key_metadata import key_help, passes
 
 ID_PATTERN = r"[a-z][a-z0-9-]{0,62}"
 IDENTIFIER = matches_re(ID_PATTERN)

@@ -10,7 +10,7 @@ from enum import StrEnum
 from attrs import field, frozen
 from attrs.validators import instance_of, optional
 
-from temper_core.records.profile_keys import key_help
+from temper_core.records.key_metadata import key_help
 
 
 class Criticality(StrEnum):

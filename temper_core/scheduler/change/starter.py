@@ -12,10 +12,11 @@ from temper_core.records.checks import Check
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.scheduler.change.plan_book import Candidate
 from temper_core.scheduler.engine_process.access import EngineAccess
+from temper_core.scheduler.engine_process.command_line import Launch, flags
 from temper_core.scheduler.engine_process.engine_run import EngineRun, Limits
 from temper_core.scheduler.engine_process.environment import EngineEnvironment
 from temper_core.scheduler.engine_process.leftovers import remove_leftovers
-from temper_core.scheduler.engine_process.process import Launch, spawn
+from temper_core.scheduler.engine_process.process import spawn
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.kernel import KernelLog
 from temper_core.scheduler.host.roots import Roots
@@ -171,20 +172,14 @@ class Starter:
 
     def _launch(self, generation: Generation, binary: Path, *, is_gated: bool) -> Launch:
         scheduler = self._settings.scheduler
-        hints = (
-            ("--task-hint-map", str(self._steering().path)) if generation.plan.is_steered else ()
-        )
+        hint_map = self._steering().path if generation.plan.is_steered else None
         return Launch(
             binary=binary,
             config=generation.config,
             run=self._roots.run,
             number=generation.number,
             watchdog_ms=scheduler.watchdog_ms,
-            arguments=(
-                *("--max-exec-us", str(scheduler.max_exec_us)),
-                *hints,
-                *self._access.arguments,
-            ),
+            arguments=(*flags(scheduler, hint_map), *self._access.arguments),
             environment=self._access.environment,
             gated_file=self._roots.sched_ext / "state" if is_gated else None,
         )

@@ -17,7 +17,6 @@ from attrs import frozen
 from temper_core.engine.stats import StatsClient
 from temper_core.errors import EngineError
 from temper_core.records.plans import Generation
-from temper_core.scheduler.engine_launcher import NO_GATE
 from temper_core.scheduler.engine_process.environment import EngineEnvironment
 from temper_core.scheduler.engine_process.gate import FREE, GateError
 from temper_core.scheduler.engine_process.process import EngineProcess
@@ -26,6 +25,7 @@ from temper_core.scheduler.engine_process.start_deadline import StartDeadline, c
 from temper_core.scheduler.engine_process.stop_ladder import Rung, StopLadder
 from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
 from temper_core.scheduler.host.kernel import KernelState
+from temper_core.scheduler.pre_exec_script import NO_GATE
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

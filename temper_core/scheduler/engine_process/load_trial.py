@@ -12,10 +12,11 @@ from pathlib import Path
 
 from temper_core.engine.dry_run import DryRun, DryRunStage, one_line, refusal, with_hint_map
 from temper_core.errors import EngineError
-from temper_core.scheduler.engine_launcher import NO_GATE
-from temper_core.scheduler.engine_process.process import EngineProcess, Launch, spawn
+from temper_core.scheduler.engine_process.command_line import Launch
+from temper_core.scheduler.engine_process.process import EngineProcess, spawn
 from temper_core.scheduler.failure.diagnosis import REFUSED_PLAN, End, EndKind, diagnose
 from temper_core.scheduler.host.roots import Roots
+from temper_core.scheduler.pre_exec_script import NO_GATE
 from temper_core.scheduler.preflight.swap_memory import why_no_room
 
 LOOK_S = 0.02

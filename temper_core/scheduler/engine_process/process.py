@@ -3,53 +3,19 @@
 import os
 import stat
 import subprocess
-import sys
 import threading
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from attrs import field, frozen
-
 from temper_core.errors import EngineError
-from temper_core.scheduler import engine_launcher
+from temper_core.scheduler.engine_process.command_line import Launch, command, environment
 from temper_core.scheduler.engine_process.gate import Gate
 from temper_core.scheduler.engine_process.output_tail import OutputTail
 from temper_core.scheduler.preflight.node_checks import start_of
 
 OUTPUT_LIMIT_BYTES = 256 * 1024
-NICE = -20
 PID_FILE = "engine.pid"
 NEXT_PID_FILE = "engine-next.pid"
-NOT_INHERITED = ("RUST_LOG", "RUST_BACKTRACE", "LD_PRELOAD", "PYTHONPATH")
-
-
-@frozen
-class Launch:
-    """How to start the engine once.
-
-    ``config`` is passed in a file below ``run``. ``environment`` is added to the agent's own. With
-    ``gated_file``, the kernel's state file, a gate is mounted over that file.
-    """
-
-    binary: Path
-    config: str = field(repr=False)
-    run: Path
-    number: int = 0
-    watchdog_ms: int = 30_000
-    arguments: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(factory=dict)
-    gated_file: Path | None = None
-
-    @property
-    def gate_path(self) -> Path:
-        """The path of the gate until it is mounted."""
-        return self.run / f"engine-{self.number}.gate"
-
-    @property
-    def config_path(self) -> Path:
-        """The file of the engine's configuration, readable by its user only."""
-        return self.run / f"engine-{self.number}.json"
 
 
 class EngineProcess:
@@ -180,35 +146,16 @@ def _make_gate(launch: Launch) -> Gate | None:
 
 
 def _start(launch: Launch) -> "subprocess.Popen[bytes]":
-    gate = (
-        ("", "") if launch.gated_file is None else (str(launch.gate_path), str(launch.gated_file))
-    )
-    launcher = [
-        *(sys.executable, "-I", "-S", engine_launcher.__file__),
-        *(str(os.getpid()), str(NICE)),
-        *gate,
-    ]
-    engine = [str(launch.binary), *launch.arguments, f"f:{launch.config_path}"]
     return subprocess.Popen(  # noqa: S603 - a fixed program; the binary is the operator's choice
-        [*launcher, *engine],
+        command(launch),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd="/",
-        env=_environment(launch),
+        env=environment(launch),
         start_new_session=True,  # Ctrl-C on the agent's terminal reaches only the agent
         bufsize=0,
     )
-
-
-def _environment(launch: Launch) -> dict[str, str]:
-    inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
-    ours = {
-        "RUST_BACKTRACE": "0",
-        "NO_COLOR": "1",
-        "SCX_TIMEOUT_MS": str(launch.watchdog_ms),
-    }
-    return {**inherited, **ours, **launch.environment}
 
 
 def _drained(child: "subprocess.Popen[bytes]") -> OutputTail:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.scheduler.engine_launcher import (
+from temper_core.scheduler.failure.endings import Diagnosis, EndKind
+from temper_core.scheduler.failure.stalls import read_stall
+from temper_core.scheduler.pre_exec_script import (
     CANNOT_MOUNT_GATE,
     CANNOT_RUN,
     NO_MOUNT_NAMESPACE,
     PARENT_GONE,
 )
-from temper_core.scheduler.failure.endings import Diagnosis, EndKind
-from temper_core.scheduler.failure.stalls import read_stall
 
 __all__ = ["Diagnosis", "End", "EndKind", "diagnose"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from temper_core.bpf import access
 from temper_core.bpf.file_system import MOUNT, is_replaceable
 from temper_core.records.checks import Check, ok, warning
-from temper_core.scheduler import engine_launcher
+from temper_core.scheduler import pre_exec_script
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.scheduler.preflight.node_checks import MIB, available_memory, memory_limit
 from temper_core.scheduler.preflight.swap_memory import why_no_room
@@ -142,7 +142,7 @@ def _gate_refusal(roots: Roots) -> str:
     """Mount a file over another in a child process, as the gate of a swap is mounted."""
     state = roots.sched_ext / "state"
     target = state if state.exists() else roots.proc / "self/status"
-    launcher = [sys.executable, "-I", "-S", engine_launcher.__file__]
+    launcher = [sys.executable, "-I", "-S", pre_exec_script.__file__]
     trial = [*launcher, str(os.getpid()), "0", "/dev/null", str(target), sys.executable, "-V"]
     try:
         run = subprocess.run(  # noqa: S603 - a fixed program

@@ -91,7 +91,8 @@ WITH_AN_ENGINE = """
 import ctypes, sys
 from pathlib import Path
 from temper_core.agent.watchdog import Watchdog
-from temper_core.scheduler.engine_process.process import Launch, spawn
+from temper_core.scheduler.engine_process.command_line import Launch
+from temper_core.scheduler.engine_process.process import spawn
 arguments = ("-c", "exec sleep 600")
 process = spawn(Launch(Path("/bin/sh"), "[]", Path(sys.argv[1]), arguments=arguments))
 print(process.pid, flush=True)

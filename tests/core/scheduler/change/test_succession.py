@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from temper_core.errors import EngineError
-from temper_core.scheduler import engine_launcher
+from temper_core.scheduler import pre_exec_script
 from tests.core.scheduler.preflight.rights import can_gate
 
 pytestmark = can_gate
@@ -389,8 +389,8 @@ def test_a_successor_is_not_loaded_for_an_engine_that_detached(world, plan):
 @pytest.mark.parametrize(
     ("exit_code", "words"),
     [
-        (engine_launcher.NO_MOUNT_NAMESPACE, "no mount namespace of its own"),
-        (engine_launcher.CANNOT_MOUNT_GATE, "cannot mount the gate over"),
+        (pre_exec_script.NO_MOUNT_NAMESPACE, "no mount namespace of its own"),
+        (pre_exec_script.CANNOT_MOUNT_GATE, "cannot mount the gate over"),
     ],
 )
 def test_where_there_can_be_no_gate_the_change_is_cold_and_says_why(
@@ -405,7 +405,7 @@ def test_where_there_can_be_no_gate_the_change_is_cold_and_says_why(
         f"    os._exit({exit_code})\n"
         "os.execv(sys.argv[5], sys.argv[5:])\n",
     )
-    monkeypatch.setattr(engine_launcher, "__file__", str(refusing))
+    monkeypatch.setattr(pre_exec_script, "__file__", str(refusing))
     assert scheduler.swap_obstacle == ""
 
     world.change(scheduler, plan("b"))
@@ -425,10 +425,10 @@ def test_going_through_safe_mode_gives_the_gate_another_chance(world, plan, monk
         refusing = world.node.put(
             "launcher.py",
             "import os, sys\n"
-            f"if sys.argv[3]: os._exit({engine_launcher.NO_MOUNT_NAMESPACE})\n"
+            f"if sys.argv[3]: os._exit({pre_exec_script.NO_MOUNT_NAMESPACE})\n"
             "os.execv(sys.argv[5], sys.argv[5:])\n",
         )
-        patch.setattr(engine_launcher, "__file__", str(refusing))
+        patch.setattr(pre_exec_script, "__file__", str(refusing))
         world.change(scheduler, plan("b"))
         world.settle(scheduler, "enforcing", generation=3)
     world.requests.add("cli", "look")

@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from temper_core.errors import EngineError
-from temper_core.scheduler import engine_launcher
-from temper_core.scheduler.engine_process.process import EngineProcess, Launch, spawn
+from temper_core.scheduler import pre_exec_script
+from temper_core.scheduler.engine_process.command_line import Launch
+from temper_core.scheduler.engine_process.process import EngineProcess, spawn
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight.node_checks import own_engine
 from tests.patience import PATIENCE_S
@@ -25,7 +26,8 @@ from tests.patience import PATIENCE_S
 AGENT = """
 import sys, time
 from pathlib import Path
-from temper_core.scheduler.engine_process.process import Launch, spawn
+from temper_core.scheduler.engine_process.command_line import Launch
+from temper_core.scheduler.engine_process.process import spawn
 arguments = ("-c", "exec sleep 600")
 process = spawn(Launch(Path("/bin/sh"), "[]", Path(sys.argv[1]), arguments=arguments))
 print(process.pid, flush=True)
@@ -85,13 +87,13 @@ def test_the_engine_dies_with_an_agent_that_is_killed(tmp_path):
 
 
 def test_an_engine_whose_agent_is_gone_already_does_not_start():
-    launcher = [sys.executable, "-I", "-S", engine_launcher.__file__]
+    launcher = [sys.executable, "-I", "-S", pre_exec_script.__file__]
 
     ended = subprocess.run(
         [*launcher, "1", "0", "", "", "/bin/true"], check=False, capture_output=True
     )
 
-    assert ended.returncode == engine_launcher.PARENT_GONE
+    assert ended.returncode == pre_exec_script.PARENT_GONE
 
 
 def test_the_engine_gets_its_configuration_in_a_file_only_its_user_reads(start, world, tmp_path):
@@ -195,7 +197,7 @@ def test_a_program_that_cannot_be_run_says_so_with_its_own_exit_code(start, tmp_
     wait_for(lambda: process.exit_code is not None)
     wait_for(lambda: process.is_output_complete)
 
-    assert process.exit_code == engine_launcher.CANNOT_RUN
+    assert process.exit_code == pre_exec_script.CANNOT_RUN
     assert "No such file" in process.errors
 
 
@@ -231,7 +233,7 @@ def test_the_launchers_exit_codes_are_told_apart_from_the_engines(world):
         capture_output=True,
     )
 
-    assert ended.returncode not in (engine_launcher.CANNOT_RUN, engine_launcher.PARENT_GONE)
+    assert ended.returncode not in (pre_exec_script.CANNOT_RUN, pre_exec_script.PARENT_GONE)
 
 
 def open_descriptors() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.scheduler import engine_launcher
+from temper_core.scheduler import pre_exec_script
 from temper_core.scheduler.engine_process.gate import Gate, GateError
 from temper_core.scheduler.engine_process.process import EngineProcess, Launch, spawn
 from tests.core.scheduler.preflight.rights import can_gate
@@ -213,7 +213,7 @@ umount "$1/volume"
 grep -c "$1/volume" /proc/$!/mountinfo || true
 kill $!
 """
-    command = [sys.executable, engine_launcher.__file__]
+    command = [sys.executable, pre_exec_script.__file__]
 
     ended = subprocess.run(
         ["unshare", "-m", "sh", "-c", script, "sh", str(tmp_path), *command],
@@ -231,14 +231,14 @@ def test_a_file_that_no_gate_can_lie_over_is_told_from_an_engine_that_fails(star
     process = start(gated_file=tmp_path / "no-such-file")
     wait_for(lambda: process.exit_code is not None and process.is_output_complete)
 
-    assert process.exit_code == engine_launcher.CANNOT_MOUNT_GATE
+    assert process.exit_code == pre_exec_script.CANNOT_MOUNT_GATE
     assert "cannot mount the gate over" in process.errors
     assert "No such file" in process.errors
 
 
 @can_gate
 def test_a_process_that_may_not_unshare_says_so(tmp_path):
-    launcher = [sys.executable, "-I", "-S", engine_launcher.__file__, str(os.getpid()), "0"]
+    launcher = [sys.executable, "-I", "-S", pre_exec_script.__file__, str(os.getpid()), "0"]
 
     ended = subprocess.run(
         [
@@ -250,7 +250,7 @@ def test_a_process_that_may_not_unshare_says_so(tmp_path):
         text=True,
     )
 
-    assert ended.returncode == engine_launcher.NO_MOUNT_NAMESPACE
+    assert ended.returncode == pre_exec_script.NO_MOUNT_NAMESPACE
     assert "no mount namespace of its own: Operation not permitted" in ended.stderr
 
 

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from temper_core.bpf import access
-from temper_core.scheduler import engine_launcher
+from temper_core.scheduler import pre_exec_script
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight.change_checks import pinned_pods, steering, warm_swap
 from temper_core.scheduler.preflight.preflight import look_closely, verdict
@@ -139,7 +139,7 @@ def test_a_gate_is_tried_for_real_and_leaves_nothing(node):
 
 def test_a_gate_that_cannot_be_mounted_means_cold_restarts(node, monkeypatch):
     refusing = node.put("launcher.py", "import sys\nsys.exit('temper: no mount namespace')\n")
-    monkeypatch.setattr(engine_launcher, "__file__", str(refusing))
+    monkeypatch.setattr(pre_exec_script, "__file__", str(refusing))
 
     check = warm_swap(node.roots, settings())
 

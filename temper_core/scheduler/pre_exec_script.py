@@ -1,6 +1,6 @@
 """Sets up the process and executes the engine.
 
-Usage: ``engine_launcher.py PARENT NICE GATE STATE PROGRAM ARGUMENT...``. The set-up must happen
+Usage: ``pre_exec_script.py PARENT NICE GATE STATE PROGRAM ARGUMENT...``. The set-up must happen
 after the fork and before the exec, and a forked copy of a threaded agent cannot safely run Python.
 So this is a script (``python -I -S``) in a fresh process. It imports nothing of Temper's. An empty
 GATE means none. Otherwise it is mounted over STATE for this process alone. Exit codes of its own:
