@@ -19,12 +19,13 @@ from attrs import asdict
 
 from bench.ladder.agent import Json, NotInTime
 from bench.ladder.arms import ARMS
+from bench.ladder.capturing import CAPTURES, captured
 from bench.ladder.kernel import lacks
 from bench.ladder.loads import LOADS, Server
 from bench.ladder.node import Node, Programs, WrongPlan
 from bench.ladder.pods import Cgroups
 from bench.ladder.points import LoadFailed, measure
-from bench.ladder.rows import FORMAT
+from bench.ladder.rows import FORMAT, UNCAPTURED
 from bench.ladder.servers import SERVERS, Installed
 from bench.ladder.serving import Site, measure_server
 
@@ -65,14 +66,15 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
                     told = {"arm": name, **node.told(agent, ARMS[name])}
                     tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
                     made = {**machine(), "clock": clock, "server": asdict(server), **told}
-                    for seed, (load, level) in own:
+                    for (seed, (load, level)), kind in product(own, options.captures):
                         place = {"load": load, "level": level, "seed": seed}
-                        if load in SERVERS:
-                            site = Site(node.places, options.installed)
-                            record = measure_server(site, agent, server, SERVERS[load], place)
-                        else:
-                            record = measure(node.places, agent, server, LOADS[load], place)
-                        yield {**made, **record}
+                        with captured(agent, node.files.settings, kind) as capture:
+                            if load in SERVERS:
+                                site = Site(node.places, options.installed)
+                                record = measure_server(site, agent, server, SERVERS[load], place)
+                            else:
+                                record = measure(node.places, agent, server, LOADS[load], place)
+                        yield {**made, **capture, **record}
 
 
 def by_limit(points: Iterable[Point]) -> dict[int, list[Point]]:
@@ -143,6 +145,12 @@ def parser() -> argparse.ArgumentParser:
         default=_points("weight:0,4,8 noise:8"),
         help="loads and their levels, such as 'weight:0,4,8 noise:4,8'",
     )
+    made.add_argument(
+        "--captures",
+        type=_captures,
+        default=[UNCAPTURED],
+        help="at each point, such as none,node,pod",
+    )
     made.add_argument("--seeds", type=_numbers, default=[1, 2, 3])
     made.add_argument("--seconds", type=float, default=4.0, help="of requests per point")
     made.add_argument("--period-us", type=int, default=8000, help="mean time between requests")
@@ -169,6 +177,10 @@ def _numbers(text: str) -> list[int]:
 
 def _arms(text: str) -> list[str]:
     return [_known(name, ARMS) for name in text.split(",")]
+
+
+def _captures(text: str) -> list[str]:
+    return [_known(name, CAPTURES) for name in text.split(",")]
 
 
 def _points(text: str) -> list[tuple[str, int]]:

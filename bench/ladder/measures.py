@@ -81,4 +81,5 @@ MEASURES: Mapping[str, Measure] = {
     "agent": Measure(
         "agent and engine, % of a CPU", lambda record: 100 * record["agent_cpu"], 1, None
     ),
+    "events": Measure("recorded events", lambda record: record.get("events"), 0, None),
 }

@@ -11,11 +11,10 @@ from pathlib import Path
 from bench.ladder.loads import LOADS
 from bench.ladder.measures import MEASURES, Json, Measure
 from bench.ladder.plots import plots
-from bench.ladder.rows import Row, read, rows
+from bench.ladder.rows import STOCK, Row, read, rows
 from bench.ladder.servers import SERVERS
 from bench.ladder.spreads import Spread
 
-STOCK = "stock"
 WITH_SPREAD = frozenset({"p99", "delay", "noise_wait"})
 COMPARED = ("p50", "p99", "max", "wait_p50", "wait_p99", "delay")
 WORSE_BY = 1.05
@@ -90,7 +89,7 @@ def prices(of_load: Sequence[Row]) -> str:
 def _attached(row: Row) -> str:
     if not row.is_kept:
         return "**not throughout**"
-    return NONE if row.arm == STOCK else "throughout"
+    return NONE if row.is_stock else "throughout"
 
 
 def _table(titles: Sequence[str], alignment: str, rows_of_cells: Iterable[Sequence[str]]) -> str:

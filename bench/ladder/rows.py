@@ -10,6 +10,7 @@ from bench.ladder.measures import MEASURES, Json
 from bench.ladder.spreads import Spread
 
 FORMAT = 1
+STOCK, UNCAPTURED = "stock", "none"
 
 
 class UnreadableRecord(Exception):  # noqa: N818 - reads as the fact it reports
@@ -18,7 +19,10 @@ class UnreadableRecord(Exception):  # noqa: N818 - reads as the fact it reports
 
 @frozen
 class Row:
-    """All runs of one arm under one load at one level."""
+    """All runs of one arm under one load at one level.
+
+    What was captured meanwhile is a part of the arm's name: ``stock+node``.
+    """
 
     load: str
     level: int
@@ -32,9 +36,14 @@ class Row:
         return Spread(known) if known else None
 
     @property
+    def is_stock(self) -> bool:
+        """Whether the arm has no engine."""
+        return self.arm.partition("+")[0] == STOCK
+
+    @property
     def is_kept(self) -> bool:
         """Whether the arm's own scheduler was attached throughout every run."""
-        own = "stock" if self.arm == "stock" else "engine"
+        own = "stock" if self.is_stock else "engine"
         return all(record["scheduler"] == own for record in self.records)
 
     @property
@@ -67,11 +76,16 @@ def rows(records: Iterable[Json]) -> list[Row]:
     """Return one row per load, level and arm. Loads and arms keep the order of the records."""
     gathered: dict[tuple[str, int, str], list[Json]] = {}
     for record in records:
-        key = (record["load"], record["level"], record["arm"])
+        key = (record["load"], record["level"], _arm_of(record))
         gathered.setdefault(key, []).append(record)
     loads, arms = _ranks(key[0] for key in gathered), _ranks(key[2] for key in gathered)
     ordered = sorted(gathered, key=lambda key: (loads[key[0]], key[1], arms[key[2]]))
     return [Row(*key, gathered[key]) for key in ordered]
+
+
+def _arm_of(record: Json) -> str:
+    capture = record.get("capture", UNCAPTURED)
+    return str(record["arm"]) if capture == UNCAPTURED else f"{record['arm']}+{capture}"
 
 
 def _ranks(names: Iterable[str]) -> dict[str, int]:

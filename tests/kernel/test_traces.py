@@ -10,6 +10,7 @@ from temper_plugin_tracer.trace.analyzing import analyze
 from temper_plugin_tracer.trace.reading import open_trace
 from tests.kernel.guest import LIFE, Walked, assert_held
 from tests.tracer.trace.equal_sums import assert_equal_sums
+from tests.tracer.trace.perfetto_ui import errors_in, opened_in_ui, text_of
 
 MANY_ROWS = 5_000
 PERCENT = 5
@@ -43,6 +44,15 @@ def test_run_times_waits_and_wake_ups_are_those_of_trace_processor(path: Path):
 
     assert not broken
     assert any(wakeups for _, _, wakeups in sums.values())
+
+
+def test_it_opens_in_the_ui_without_an_error(path: Path):
+    with opened_in_ui(path.read_bytes()) as page:
+        shown = text_of(page)
+
+        assert errors_in(page) == {}
+    assert "CPU 3 Scheduling" in shown
+    assert "scx_layered" in shown
 
 
 def test_a_busy_sibling_is_named(report: Report, culprits: dict[str, dict[str, int]]):

@@ -29,16 +29,24 @@ def test_points_of_one_limit_are_measured_together():
     }
 
 
+def test_points_are_measured_with_and_without_captures():
+    options = parser().parse_args([*NEEDED, "--captures", "none,node,none,pod"])
+
+    assert options.captures == ["none", "node", "none", "pod"]
+
+
 def test_a_real_server_is_a_point_too():
     options = parser().parse_args([*NEEDED, "--points", "redis:0,8"])
 
     assert options.points == [("redis", 0), ("redis", 8)]
 
 
-@pytest.mark.parametrize("wrong", [["--points", "none:1"], ["--arms", "stock,none"]])
+@pytest.mark.parametrize(
+    "wrong", [["--points", "none:1"], ["--arms", "stock,none"], ["--captures", "node,all"]]
+)
 def test_an_unknown_name_is_refused_with_those_there_are(wrong, capsys):
     with pytest.raises(SystemExit):
         parser().parse_args([*NEEDED, *wrong])
 
     told = capsys.readouterr().err
-    assert "none: none of" in told
+    assert ": none of" in told

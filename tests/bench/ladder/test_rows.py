@@ -34,6 +34,16 @@ def test_runs_that_repeat_one_another_are_one_row(make_record):
     ]
 
 
+def test_captured_runs_are_rows_of_their_own(make_record):
+    made = [make_record("stock"), make_record("stock", capture="none")]
+
+    plain, captured = rows([*made, make_record("stock", capture="node", events=9_000)])
+
+    assert (plain.arm, len(plain.records), plain.spread("events")) == ("stock", 2, None)
+    assert (captured.arm, captured.is_kept) == ("stock+node", True)
+    assert captured.spread("events").values == (9_000,)
+
+
 def test_a_figure_that_no_run_has_has_no_spread(make_record):
     (row,) = rows([make_record("stock")])
 

@@ -31,6 +31,7 @@ from temper_plugin_tracer.capture.whole_node.recording import record_whole_node
 
 MIB = 1024 * 1024
 PERFETTO = "perfetto"
+LOWEST = 19
 NOTHING_MORE: Mapping[str, Any] = {}
 
 
@@ -225,19 +226,23 @@ class _NoBackendError(TemperError):
 
 
 def work_promptly() -> None:
-    """Drain at the usual priority. At a helper's priority a busy node would lose events."""
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    """Drain at the usual priority. At a helper's priority a busy node would lose events.
+
+    A process of SCHED_BATCH displaces no thread when it wakes up (sched(7)).
+    """
+    _work_in_background(0)
 
 
 def step_back() -> None:
     """Encode at the priority of a helper."""
+    _work_in_background(LOWEST)
+
+
+def _work_in_background(nice: int) -> None:
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, 19)
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 __all__ = [
