@@ -68,7 +68,8 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
                     made = {**machine(), "clock": clock, "server": asdict(server), **told}
                     for (seed, (load, level)), kind in product(own, options.captures):
                         place = {"load": load, "level": level, "seed": seed}
-                        with captured(agent, node.files.settings, kind) as capture:
+                        pod = node.places.server
+                        with captured(agent, node.files.settings, kind, pod) as capture:
                             if load in SERVERS:
                                 site = Site(node.places, options.installed)
                                 record = measure_server(site, agent, server, SERVERS[load], place)

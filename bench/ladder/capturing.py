@@ -1,11 +1,16 @@
 """A capture of the plugin tracer while a point is measured. Kinds are entries of ``CAPTURES``."""
 
+import os
+import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from attrs import field, frozen
+
 from bench.ladder.agent import Agent, Json, NotInTime
+from bench.ladder.pods import running
 from bench.ladder.rows import UNCAPTURED
 from temper_core import ask_agent
 from temper_core.console import read_settings
@@ -13,34 +18,53 @@ from temper_core.instruments import helper_launcher
 from temper_core.settings import Settings
 from temper_plugin_tracer.capture.bpf_recorder import PROGRAMS
 
-CAPTURES: Mapping[str, Mapping[str, str]] = {
-    UNCAPTURED: {},
-    "node": {},
-    "pod": {"pod": "ladder/api"},
-}
-"""What is asked of ``POST /trace`` beside the time."""
 LONGEST_S, MOST_BYTES = 30, 128 << 20
 WAIT_S, ASK_S = 120.0, 0.5
 SETTLE_S = 1.0
 """Until the names of all threads are drained."""
 
 
+@frozen
+class Capture:
+    """What is asked of ``POST /trace`` beside the bounds.
+
+    With ``is_halted`` the helper process is stopped while requests are served. What remains is the
+    part of the BPF programs. The rings of a CPU hold what they record.
+    """
+
+    asked: Json = field(factory=dict)
+    is_halted: bool = False
+
+
+CAPTURES = {
+    UNCAPTURED: Capture(),
+    "node": Capture(),
+    "pod": Capture({"pod": "ladder/api"}),
+    "programs": Capture(is_halted=True),
+}
+
+
 @contextmanager
-def captured(agent: Agent, settings_file: Path, kind: str) -> Iterator[Json]:
+def captured(agent: Agent, settings_file: Path, kind: str, pod: Path) -> Iterator[Json]:
     """Capture from before the block to after it. The yielded record is filled after it.
 
-    Raises NotInTime.
+    *pod* is the cgroup of the server's pod, which needs a process to be selected. Raises NotInTime.
     """
     told: Json = {"capture": kind}
     if kind == UNCAPTURED:
         yield told
         return
     settings = read_settings(settings_file)
-    asked = {"seconds": LONGEST_S, "bytes": MOST_BYTES, **CAPTURES[kind]}
-    begun = ask_agent("/trace", method="POST", body=asked, settings=settings)
-    _wait(lambda: _records(agent.cgroup), "recording")
+    asked = {"seconds": LONGEST_S, "bytes": MOST_BYTES, **CAPTURES[kind].asked}
+    with running(pod, ("sleep", "infinity")):
+        _wait(lambda: "populated 1" in (pod / "cgroup.events").read_text(), "of a process")
+        begun = ask_agent("/trace", method="POST", body=asked, settings=settings)
+        _wait(lambda: any(_recorders(agent.cgroup)), "recording")
     time.sleep(SETTLE_S)
-    yield told
+    with ExitStack() as halted:
+        if CAPTURES[kind].is_halted:
+            halted.enter_context(_halted(next(_recorders(agent.cgroup))))
+        yield told
     ask_agent(f"/trace/{begun['id']}", method="DELETE", settings=settings)
     _wait(lambda: "ended_by" in _entry(begun["id"], settings), "finished")
     entry = _entry(begun["id"], settings)
@@ -52,24 +76,29 @@ def _entry(capture: str, settings: Settings) -> Json:
     return next(entry for entry in entries if entry["id"] == capture)
 
 
-def _records(cgroup: Path) -> bool:
-    """Whether a helper of the agent has attached all programs of the recorder."""
-    pids = (cgroup / "cgroup.procs").read_text().split()
-    return any(_is_helper(pid) and _links(pid) >= len(PROGRAMS) for pid in pids)
+@contextmanager
+def _halted(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
-def _is_helper(pid: str) -> bool:
-    with suppress(OSError):
-        return helper_launcher.__file__.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
+def _recorders(cgroup: Path) -> Iterator[int]:
+    """Yield the helpers of the agent that have attached all programs of the recorder."""
+    for pid in (cgroup / "cgroup.procs").read_text().split():
+        with suppress(OSError):
+            is_helper = helper_launcher.__file__ in Path(f"/proc/{pid}/cmdline").read_text()
+            if is_helper and _links(pid) >= len(PROGRAMS):
+                yield int(pid)
 
 
 def _links(pid: str) -> int:
     count = 0
-    with suppress(OSError):
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                count += "bpf_link" in str(descriptor.readlink())
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            count += "bpf_link" in str(descriptor.readlink())
     return count
 
 

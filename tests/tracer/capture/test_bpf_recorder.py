@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder, ring_bits
+from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder, pause_s, ring_bits
 from temper_plugin_tracer.capture.kernel_layout import (
     EXITED,
     FORKED,
@@ -218,3 +218,8 @@ def test_a_ring_that_wraps_keeps_the_newest_events(spawn, tell):
 @pytest.mark.parametrize(("cpus", "bits"), [(1, 18), (2, 18), (64, 14), (512, 12)])
 def test_rings_share_their_memory_among_the_cpus(cpus, bits):
     assert ring_bits(cpus) == bits
+
+
+@pytest.mark.parametrize(("cpus", "most_s"), [(1, 0.12), (8, 0.07), (16, 0.04), (64, 0.03)])
+def test_smaller_rings_are_drained_more_often(cpus, most_s):
+    assert 0.03 <= pause_s(1 << ring_bits(cpus)) <= most_s

@@ -19,7 +19,7 @@ while True:
     while time.thread_time() < ends: pass
     time.sleep(idle_s)
 """
-ZOOMS = 15
+ZOOMS = 17
 SETTLE_MS = 1_000
 
 
