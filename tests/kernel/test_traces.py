@@ -52,7 +52,6 @@ def test_it_opens_in_the_ui_without_an_error(path: Path):
 
         assert errors_in(page) == {}
     assert "CPU 3 Scheduling" in shown
-    assert "scx_layered" in shown
 
 
 def test_a_busy_sibling_is_named(report: Report, culprits: dict[str, dict[str, int]]):
