@@ -43,7 +43,7 @@ _TRAIT_ROOT = 2
 class Control:
     """Offsets of the fields of ``struct control``. All but the two pairs are one u64 each."""
 
-    SIZE = 208
+    SIZE = 216
     GENERATION = 0
     EPOCH_AND_FLAGS = 8
     ENGINE = 16

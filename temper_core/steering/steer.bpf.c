@@ -104,6 +104,7 @@ struct control {
 	u64 applied, gone, reused;
 	u64 has_decided; /* since the load */
 	u64 execs; /* by on_exec, from the load on */
+	u64 first; /* of the threads in their order, the first that the next walk records */
 };
 
 struct {
@@ -529,7 +530,7 @@ static __always_inline void emit(struct task_struct *task, struct who *who, u32 
 	u32 place = control->records;
 	struct record *record = bpf_map_lookup_elem(&records, &place);
 
-	if (!record) {
+	if (!record || control->seen <= control->first) {
 		control->dropped++;
 		return;
 	}
@@ -626,6 +627,12 @@ int walk(void *unused)
 	}
 	bpf_iter_task_destroy(&threads);
 	bpf_rcu_read_unlock();
+	/* Where threads do not fit, each walk goes on where the last one ended: nobody can fill it. */
+	if (control->flags & CONTROL_EMIT) {
+		control->first += control->records;
+		if (!control->dropped || control->first >= control->seen)
+			control->first = 0;
+	}
 	if (control->flags & CONTROL_WRITE) {
 		control->walked_generation = control->generation;
 		control->walked_postponed = postponed;

@@ -93,6 +93,8 @@ class Steerer:
         self._is_table_old = False
         self._is_table_new = False
         self._settled: dict[bytes, float] = {}
+        self._walked: set[int] = set()
+        """Thread ids of partial walks since threads were last forgotten."""
         self._pin_problem = ""
         self._dues = _Dues()
 
@@ -242,7 +244,7 @@ class Steerer:
         self._niceness.follow(wanted, now, is_all=is_whole)
         for thread in judged:
             self._settled[key_of(thread)] = now + self._judge.lasts_s(self._placed, thread)
-        self._forget(content, now)
+        self._forget(content, now, is_partial=walked.dropped > 0)
         self._tell(walked)
         return threads, bool(decisions)
 
@@ -264,11 +266,19 @@ class Steerer:
             decided=is_own_due or is_table_new,
         )
 
-    def _forget(self, content: bytes, now: float) -> None:
-        """Forget ended threads, every ``FORGET_EVERY_S`` seconds."""
+    def _forget(self, content: bytes, now: float, *, is_partial: bool) -> None:
+        """Forget ended threads, every ``FORGET_EVERY_S`` seconds.
+
+        Partial walks follow one another through all threads, so the walks of that time are added.
+        """
+        if is_partial:
+            if not self._walked:
+                self._dues.forget = now + FORGET_EVERY_S
+            self._walked.update(tids(content))
         if now >= self._dues.forget:
             self._dues.forget = now + FORGET_EVERY_S
-            alive = frozenset(tids(content))
+            alive = self._walked.union(tids(content))
+            self._walked = set(tids(content)) if is_partial else set()
             self._judge.keep(alive)
             self._niceness.forget(alive, now)
 

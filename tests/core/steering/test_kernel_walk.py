@@ -151,6 +151,21 @@ def test_records_stay_as_they_were_while_others_are_made(kernel):
 
 
 @pytest.mark.usefixtures("bpf_allowed")
+def test_each_walk_records_the_threads_that_the_last_one_had_no_room_for():
+    """One pod could fill all records of a walk, and hide the later threads of others."""
+    with SteeringKernel.open(threads=16) as kernel:
+        kernel.set_table({}, (), DEFAULT)
+        found, walks = set(), 0
+        while threading.get_native_id() not in found and walks < 10_000:
+            walked = kernel.walk()
+            found.update(record.tid for record in kernel.records())
+            walks += 1
+
+        assert walks > 1
+        assert walks <= walked.seen / 16 + 2
+
+
+@pytest.mark.usefixtures("bpf_allowed")
 def test_threads_without_room_among_the_records_are_counted_and_steered(thread):
     with SteeringKernel.open(threads=4) as kernel:
         kernel.set_table({}, (), DEFAULT)
