@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,13 +16,36 @@ from temper_core.console import (
     settings_option,
 )
 from temper_core.observed import pod_key, rows
+from temper_plugin_rightsizer.commands.backtest import command as backtest
 from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
 FORMATS = ("table", "json", "csv", "markdown")
 
 
-@click.command("rightsize")
+class PodOrCommand(click.Group):
+    """A group whose own work is that of *usual*: a first word that is no sub-command is a pod."""
+
+    def __init__(self, usual: click.Command, **options: Any) -> None:  # noqa: ANN401 - click's own
+        super().__init__(**options)
+        self.usual = usual
+        self.add_command(usual)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the usual command before arguments that name none."""
+        known = (*self.commands, *self.get_help_option_names(ctx))
+        return super().parse_args(ctx, args if args[:1] and args[0] in known else self._usual(args))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the usual command, and the list of the others."""
+        self.usual.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def _usual(self, args: list[str]) -> list[str]:
+        return [str(self.usual.name), *args]
+
+
+@click.command("show", hidden=True)
 @click.argument("pod", required=False)
 @click.option(
     "--hours",
@@ -42,7 +66,7 @@ FORMATS = ("table", "json", "csv", "markdown")
     show_default=True,
     help="The format of the report.",
 )
-def command(
+def show(
     *,
     pod: str | None,
     hours: int | None,
@@ -63,6 +87,16 @@ def command(
         click.echo(_shown(document, output, explain))
     if fail_on_change and needs_change(document):
         raise SystemExit(EXIT_FINDINGS)
+
+
+command = PodOrCommand(
+    show,
+    name="rightsize",
+    help=show.help,
+    subcommand_metavar="[POD] | COMMAND",
+    no_args_is_help=False,
+    commands=[backtest],
+)
 
 
 def _asked(settings_path: Path | None, hours: int | None) -> Row:

@@ -64,6 +64,18 @@ class DemandHistogram:
         middles = (self._middle(bucket) * time for bucket, time in self.buckets.items())
         return sum(middles) / self.seconds
 
+    def seconds_above(self, value: float) -> int:
+        """Return the time in buckets whose middle is above *value*."""
+        return sum(time for bucket, time in self.buckets.items() if self._middle(bucket) > value)
+
+    def above(self, value: float) -> float:
+        """Return how far the quantity was above *value*, summed over time: its unit times s."""
+        return sum(max(self._middle(bucket) - value, 0) * s for bucket, s in self.buckets.items())
+
+    def below(self, value: float) -> float:
+        """Return how far the quantity was below *value*, summed over time: its unit times s."""
+        return sum(max(value - self._middle(bucket), 0) * s for bucket, s in self.buckets.items())
+
     def encode(self) -> bytes:
         """Return the buckets as pairs of varints: the distance to the last bucket, seconds."""
         encoded, last = bytearray(), 0

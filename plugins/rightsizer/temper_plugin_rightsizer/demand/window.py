@@ -2,9 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from temper_core import PodSample, Snapshot, ThreadSample
 
@@ -78,6 +78,17 @@ def window_demands(
     return demands
 
 
+def window_of(total: float, threads: Iterable[tuple[str, float]]) -> WindowDemand:
+    """Return the demand of a container that used *total* CPUs, by its *threads*: name and CPUs."""
+    busy = [(name, used) for name, used in threads if used >= LEAST_RANKED]
+    busiest = sorted(busy, key=lambda thread: thread[1], reverse=True)[:MOST_RANKS]
+    return WindowDemand(
+        total=total,
+        ranked=tuple(used for _, used in busiest),
+        names=tuple(name_family(name) for name, _ in busiest),
+    )
+
+
 def name_family(comm: str) -> str:
     """Return the name with each number replaced by ``#``: ``worker-12`` and ``worker-3`` are one.
 
@@ -98,11 +109,5 @@ def _of_pod(
 
 
 def _of_container(threads: Sequence[ThreadSample], total: float) -> WindowDemand:
-    busy = [thread for thread in threads if thread.cpu_used >= LEAST_RANKED]
-    busiest = sorted(busy, key=lambda thread: thread.cpu_used, reverse=True)[:MOST_RANKS]
-    return WindowDemand(
-        total=total,
-        run_delay=sum(thread.run_delay_ratio for thread in threads),
-        ranked=tuple(thread.cpu_used for thread in busiest),
-        names=tuple(name_family(thread.comm) for thread in busiest),
-    )
+    window = window_of(total, ((thread.comm, thread.cpu_used) for thread in threads))
+    return evolve(window, run_delay=sum(thread.run_delay_ratio for thread in threads))

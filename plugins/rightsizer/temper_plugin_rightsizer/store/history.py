@@ -43,6 +43,11 @@ CREATE TABLE interval (
 CREATE INDEX interval_at ON interval (at);
 """
 
+INTERVALS = (
+    "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
+    " JOIN container ON id = interval.container"
+)
+
 
 @define
 class History:
@@ -119,8 +124,7 @@ class History:
         wanted = None if uids is None else json.dumps(sorted(uids))
         with self._database() as database:
             rows = database.execute(
-                "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
-                " JOIN container ON id = interval.container WHERE at >= ?"
+                f"{INTERVALS} WHERE at >= ?"  # noqa: S608 - a constant
                 " AND (? IS NULL OR uid IN (SELECT value FROM json_each(?)))"
                 " ORDER BY at DESC",
                 (since // span_s * span_s, wanted, wanted),

@@ -1,0 +1,1 @@
+"""Replays recorded demand: what would have happened, had the advice been followed."""
