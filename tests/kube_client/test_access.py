@@ -1,6 +1,7 @@
 """Where the API server is found, and in whose name it is asked."""
 
 import base64
+import os
 
 import pytest
 import yaml
@@ -35,6 +36,13 @@ def test_in_a_pod_the_service_account_is_used(tmp_path):
     assert access.headers() == {"Authorization": "Bearer secret"}
     assert access.credentials.ca_file == str(tmp_path / "ca.crt")
     assert access.namespace == "default"
+
+
+def test_a_token_file_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "token")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}
+
+    assert in_cluster(environment, tmp_path).headers() == {"Authorization": "Bearer "}
 
 
 def test_a_kubeconfig_names_server_and_user(tmp_path):

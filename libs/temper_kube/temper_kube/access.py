@@ -19,6 +19,11 @@ HTTPS_PORT, HTTP_PORT = 443, 80
 LARGEST_TOKEN_BYTES = 65_536
 
 
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file. A pipe without a writer is empty, where open(2) would wait for one."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 @frozen
 class Credentials:
     """The client's identity and the authorities that it trusts.
@@ -71,7 +76,7 @@ class Access:
         token = (issued or self.credentials.issued()).token.strip()
         if path and self.credentials.program is None:
             try:
-                with Path(path).open("rb") as file:
+                with open(path, "rb", opener=_without_waiting) as file:
                     token = file.read(LARGEST_TOKEN_BYTES).strip().decode("ascii")
             except (OSError, UnicodeDecodeError) as error:
                 raise UnreachableError(f"{path}: the token cannot be read: {error}") from error

@@ -1,7 +1,9 @@
 """The pods of the kubelet's read-only port, requested at most every ASK_EVERY_S."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from temper_core import InputError
@@ -44,8 +46,23 @@ class KubeletView:
 
     def _ask(self) -> None:
         try:
-            with Connection(self._access, ANSWER_S) as connection:
+            with (
+                Connection(self._access, ANSWER_S) as connection,
+                _aborted_after(ANSWER_S, connection),
+            ):
                 self._listing.replaced(connection.items("/pods", {}))
         except (UnreachableError, RefusalError):
             return
         self.has_answered = True
+
+
+@contextmanager
+def _aborted_after(seconds: float, connection: Connection) -> Iterator[None]:
+    """Bound the whole answer: any process may listen on the port, and send a byte now and then."""
+    timer = threading.Timer(seconds, connection.abort)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
