@@ -64,7 +64,8 @@ COMMANDS = {
     "profiles show": [("odd", "--profiles", "profiles"), (ARGUMENT,)],
     "profiles test": [("profiles/odd.toml", "--threads", "threads.json")],
     "restore": [("--dry-run", "--settings", "bad-agent.toml")],
-    "rightsize": [
+    "rightsize backtest": [("samples.jsonl",), ("bad-samples.jsonl",), (ARGUMENT,)],
+    "rightsize show": [
         SETTINGS,
         (*SETTINGS, "--output", "csv"),
         (*SETTINGS, "--output", "json"),

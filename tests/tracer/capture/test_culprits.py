@@ -44,8 +44,8 @@ def preferred(body):
     """Return such a script that has a multiple of the share of all others on a busy host."""
     weight = """
 os.setsid()
-os.nice(-19)
-if os.path.exists("/proc/self/autogroup"): open("/proc/self/autogroup", "w").write("-19")
+os.nice(-5)
+if os.path.exists("/proc/self/autogroup"): open("/proc/self/autogroup", "w").write("-5")
 """
     return placed(f"{weight}\n{body}")
 

@@ -49,7 +49,8 @@ def test_its_run_times_are_the_kernels_and_nothing_is_lost(captures, finish, spa
     # A thread that takes the CPU from a hidden one has no begin.
     assert after[2] - before[2] - hidden <= runs <= after[2] - before[2]
     assert run_ns == pytest.approx(after[0] - before[0], rel=0.05)
-    assert wakings >= ROUNDS
+    # So does a thread that a hidden one wakes.
+    assert wakings >= 0.98 * ROUNDS
     assert {"Temper", "mode"} <= names
 
 

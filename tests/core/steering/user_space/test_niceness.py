@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,13 @@ def ordinary_nice():
 def start_of(pid):
     stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     return int(stat[19]) * (1_000_000_000 // os.sysconf("SC_CLK_TCK"))
+
+
+def name_of(pid):
+    """Return the name of a process, empty while a thread of it becomes its leader."""
+    with suppress(ProcessLookupError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def wanted(pid, nice=BOOST):
@@ -423,7 +431,7 @@ def test_the_weight_ends_though_the_thread_has_executed_a_program(niceness, ordi
             niceness.follow([wanted(thread, -10)], 0.0)
             process.stdin.write("\n")
             process.stdin.flush()
-            until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "sleep\n")
+            until(lambda: name_of(process.pid) == "sleep")
             assert os.getpriority(os.PRIO_PROCESS, process.pid) == -10
             niceness.forget({process.pid}, 1.0)
             assert os.getpriority(os.PRIO_PROCESS, process.pid) == 0
