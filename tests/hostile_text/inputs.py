@@ -199,12 +199,12 @@ def write_files(folder: Path):
     observation["layers"][0]["name"] = Poison().text("other")
     observation["pods"], observation["violations"] = [], [Poison(SPARED).document(a_violation())]
     (folder / "b.json").write_text(json.dumps(observation))
-    # Large, small for longer than the window of the advice, and large again: other rules do better.
-    sizes = [4] * 3 + [1] * 8 + [4] * 2
+    # Busy, quiet for longer than the window of the advice, and busy again: other rules do better.
+    busy = [2.0] * 3 + [0.1] * 8 + [2.0] * 2
     lines = [
-        {"container": name, "seconds": 3600, "at": 3600 * hour, "cpu": 0.1, "memory_bytes": size}
-        for name, unit in ((poison.text("app"), 1 << 30), ("steady", 25 << 30))
-        for hour, size in enumerate(unit * (size if unit == 1 << 30 else 4) for size in sizes)
+        {"container": name, "seconds": 3600, "at": 3600 * hour, "cpu": cpu}
+        for name, used in ((poison.text("app"), busy), ("steady", [100.0] * len(busy)))
+        for hour, cpu in enumerate(used)
     ]
     (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (folder / "bad-samples.jsonl").write_text(json.dumps({**lines[0], "at": poison.text()}))

@@ -117,6 +117,22 @@ def test_old_hours_are_merged_by_the_day_and_a_window_begins_with_a_whole_one(hi
     assert 3 * DAY_S <= three_days <= 4 * DAY_S
 
 
+def test_of_intervals_before_the_window_the_peak_of_memory_counts_and_nothing_else(history):
+    before, since = five_minutes(), five_minutes()
+    before.memory.add(900 * MIB, INTERVAL_S)
+    before.counts.oom_kill = 1
+    since.memory.add(100 * MIB, INTERVAL_S)
+    history.add(NOW - 5 * DAY_S, INTERVAL_S, {WEB: before, DB: before})
+    history.add(NOW, INTERVAL_S, {WEB: since})
+
+    demands = history.read(NOW - HOUR_S)
+
+    assert set(demands) == {WEB}
+    assert demands[WEB].peak_bytes() == pytest.approx(900 * MIB, rel=0.05)
+    assert demands[WEB].cpu == since.cpu
+    assert demands[WEB].counts.oom_kill == 0
+
+
 def test_only_the_pods_that_are_asked_for_are_read(history):
     history.add(NOW, INTERVAL_S, {WEB: five_minutes(), DB: five_minutes()})
 

@@ -29,7 +29,7 @@ def advise_memory(
     The request covers the peak with a margin. A container that was killed or met its limit gets a
     higher limit. A limit is never lowered below the request.
     """
-    peak = max(demand.counts.peak_bytes, round(demand.memory.peak()))
+    peak = demand.peak_bytes()
     if not peak:
         return MemoryAdvice(None, None, ("no cgroup accounts for its memory",))
     request = round_up_mib(peak * options.memory_margin)

@@ -49,23 +49,25 @@ class Rule(Protocol):
 
 @define
 class ThreadRule:
-    """Temper's rule, by the steps of the last *window_s* seconds."""
+    """Temper's rule, by the steps of the last *window_s* seconds, and the peak of memory of all."""
 
     window_s: int = 6 * HOUR_S
     options: AdviceOptions = USUAL
     _steps: deque[tuple[int, IntervalDemand]] = field(factory=deque, init=False)
+    _former: IntervalDemand = field(factory=IntervalDemand, init=False)
 
     def learn(self, step: Step) -> None:
-        """Take in a step, and forget those before the window."""
+        """Take in a step. Of those before the window the peak of memory is kept."""
         self._steps.append((step.at, step.merged()))
         while self._steps[0][0] <= step.at - self.window_s:
-            self._steps.popleft()
+            self._former.take_peak(self._steps.popleft()[1])
 
     def sizing(self) -> Sizing:
         """Return the advice for a container without requests and limits."""
         demand = IntervalDemand()
         for _, each in self._steps:
             demand.merge(each)
+        demand.take_peak(self._former)
         wanted = advise(demand, Resources(), self.options).recommended
         return Sizing((wanted.cpu_request_millis or 0) / 1000, wanted.memory_request_bytes or 0)
 

@@ -104,6 +104,14 @@ class IntervalDemand:
             self.names[name] = self.names.get(name, 0) + seconds
         self._bound_names()
 
+    def peak_bytes(self) -> int:
+        """Return the peak of memory, from the counters or the histogram. 0 if it is unknown."""
+        return max(self.counts.peak_bytes, round(self.memory.peak()))
+
+    def take_peak(self, other: "IntervalDemand") -> None:
+        """Take over the peak of memory of *other*, and nothing else."""
+        self.counts.peak_bytes = max(self.peak_bytes(), other.peak_bytes())
+
     def _extend(self, ranks: int) -> None:
         """Have histograms of *ranks* ranks. In the time so far the new ranks were not in use."""
         covered = self.cpu.seconds

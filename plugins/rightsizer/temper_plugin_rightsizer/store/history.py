@@ -101,33 +101,39 @@ class History:
     ) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the merged demand of each container in the intervals from *since* on.
 
-        *uids* are those of the pods, all by default. The newest intervals are read first. What
-        takes more than ``READ_S`` of CPU time is left out: the demands then cover less time.
+        Older intervals count with their peak of memory only. *since* is rounded down to the
+        beginning of an interval of that age. *uids* are those of the pods, all by default. The
+        newest intervals are read first. What takes more than ``READ_S`` of CPU time is left out:
+        the demands then cover less time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
+        begins_at = self._rounded(since)
         ends_at = time.thread_time() + READ_S
-        for key, _, demand in self.intervals(since, uids):
-            demands.setdefault(key, IntervalDemand()).merge(demand)
+        for key, at, demand in self.intervals(0, uids):
+            if at >= begins_at:
+                demands.setdefault(key, IntervalDemand()).merge(demand)
+            elif key in demands:
+                demands[key].take_peak(demand)
             if time.thread_time() > ends_at:
                 break
         return demands
 
+    def _rounded(self, since: int) -> int:
+        age_s = self.clock() - since
+        span_s = DAY_S if age_s > HOURLY_S else HOUR_S if age_s > DETAIL_S else 1
+        return since // span_s * span_s
+
     def intervals(
         self, since: int, uids: Collection[str] | None = None
     ) -> Iterator[tuple[ContainerKey, int, IntervalDemand]]:
-        """Yield container, beginning and demand of the intervals from *since* on, newest first.
-
-        *since* is rounded down to the beginning of an interval of that age.
-        """
-        age_s = self.clock() - since
-        span_s = DAY_S if age_s > HOURLY_S else HOUR_S if age_s > DETAIL_S else 1
+        """Yield container, beginning and demand of the intervals from *since* on, newest first."""
         wanted = None if uids is None else json.dumps(sorted(uids))
         with self._database() as database:
             rows = database.execute(
                 f"{INTERVALS} WHERE at >= ?"  # noqa: S608 - a constant
                 " AND (? IS NULL OR uid IN (SELECT value FROM json_each(?)))"
                 " ORDER BY at DESC",
-                (since // span_s * span_s, wanted, wanted),
+                (since, wanted, wanted),
             )
             for *names, at, packed in rows:
                 if not all(isinstance(name, str) for name in names):
