@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from attrs import asdict
+from attrs import asdict, fields
 
 from bench.ladder.agent import Json, NotInTime
 from bench.ladder.arms import ARMS
@@ -95,7 +95,9 @@ def tell(line: str) -> None:
 def main() -> int:
     """Climb the ladder. Return the exit code: 0, or 3 where the machine cannot."""
     options = parser().parse_args()
-    options.installed = Installed(options.redis, options.mysql, options.mysql_data)
+    options.installed = Installed(
+        **{each.name: getattr(options, each.name) for each in fields(Installed)}
+    )
     needs_engine = not all(ARMS[name].is_stock for name in options.arms)
     missing = list(lacks(options.cgroup_root, engine=needs_engine))
     for line in missing:
@@ -167,6 +169,15 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--mysql", type=Path, default=Installed().mysql, help="MySQL's folder")
     made.add_argument(
         "--mysql-data", type=Path, default=Installed().mysql_data, help="with sysbench's tables"
+    )
+    made.add_argument(
+        "--postgresql", type=Path, default=Installed().postgresql, help="folder of its programs"
+    )
+    made.add_argument(
+        "--postgresql-data",
+        type=Path,
+        default=Installed().postgresql_data,
+        help="with sysbench's tables",
     )
     made.add_argument("--virtual-time", action="store_true", help="the clock counts instructions")
     return made

@@ -4,6 +4,7 @@ A level is the number of busy threads in the best-effort pod, as in the load ``w
 """
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -18,16 +19,35 @@ Command = Sequence[str | Path]
 HISTOGRAM = re.compile(r"^ *([0-9.]+) \|\** +([0-9]+)$", re.MULTILINE)
 MAXIMUM = re.compile(r"^ +max: +([0-9.]+)$", re.MULTILINE)
 REDIS_KEYS = 20_000
-MYSQL_CONNECTIONS = 4
+CONNECTIONS = 4
+NOBODY = 65534
+"""PostgreSQL refuses to run as root."""
+BACKEND = re.compile(r"postgres: .+ \[local\]")
+"""The title of a process that serves one connection."""
 
 
 @frozen
 class Installed:
-    """Where the servers are: ``redis-server``, MySQL's folder, and a data directory to copy."""
+    """Where the servers are: programs or their folders, and data directories to copy."""
 
     redis: Path = Path("redis-server")
     mysql: Path = Path("mysql")
     mysql_data: Path = Path("mysql-data")
+    postgresql: Path = Path("/usr/lib/postgresql/15/bin")
+    postgresql_data: Path = Path("postgresql-data")
+
+
+@frozen
+class Task:
+    """A thread of a server: its name, and whether it leads its process.
+
+    ``is_child`` is true in a process that the server has started. ``title`` is the command line.
+    """
+
+    comm: str
+    leads: bool
+    is_child: bool = False
+    title: str = ""
 
 
 @frozen
@@ -46,8 +66,8 @@ class RealServer:
     ``serve`` starts the server with its files in a directory. ``ready`` is a command that fails
     until the server answers, and that may fill it. ``call`` is the client. It prints a line with
     ``begins`` before its first request, and ``answers`` reads all that it prints after that.
-    ``is_serving`` tells whether requests wait for a thread of that name, which may lead the
-    process. ``pack`` is the builtin profile for the program.
+    ``is_serving`` tells whether requests wait for a thread. ``pack`` is the builtin profile for the
+    program.
     """
 
     summary: str
@@ -57,7 +77,7 @@ class RealServer:
     call: Callable[[Path, Server, int], Command]
     begins: str
     answers: Callable[[str], Answers]
-    is_serving: Callable[[str, bool], bool]
+    is_serving: Callable[[Task], bool]
 
 
 def _socket(directory: Path) -> Path:
@@ -112,11 +132,16 @@ def _ask_mysql(directory: Path) -> Command:
 
 
 def _call_mysql(directory: Path, size: Server, seed: int) -> Command:
-    """Update one row per request. Each commits, and so waits for the threads of the log."""
+    socket = _socket(directory)
+    return _sysbench(size, seed, "mysql", "--mysql-user=root", f"--mysql-socket={socket}")
+
+
+def _sysbench(size: Server, seed: int, *driver: str) -> Command:
+    """Update one row per request. Each commits, and so waits for the server's log."""
     return [
-        *("sysbench", "oltp_update_index", "--db-driver=mysql", "--mysql-user=root"),
-        *(f"--mysql-socket={_socket(directory)}", "--tables=2", "--table-size=2000"),
-        *(f"--threads={MYSQL_CONNECTIONS}", f"--rand-seed={seed}", "--histogram"),
+        *("sysbench", "oltp_update_index", "--tables=2", "--table-size=2000"),
+        *(f"--db-driver={driver[0]}", *driver[1:]),
+        *(f"--threads={CONNECTIONS}", f"--rand-seed={seed}", "--histogram"),
         *(f"--time={size.seconds:.0f}", f"--rate={1e6 / size.period_us:.0f}", "run"),
     ]
 
@@ -134,6 +159,35 @@ def sysbench_answers(printed: str) -> Answers:
     return Answers(latencies)
 
 
+def _postgresql(installed: Installed, directory: Path) -> Command:
+    """Let autovacuum look every second, its shortest interval, and take tables of few changes."""
+    data = shutil.copytree(installed.postgresql_data, directory / "data")
+    for path in (directory, data, *data.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    options = {
+        "listen_addresses": "",
+        "unix_socket_directories": str(directory),
+        "shared_buffers": "16MB",
+        "autovacuum_naptime": "1",
+        "autovacuum_vacuum_threshold": "50",
+        "autovacuum_vacuum_scale_factor": "0",
+    }
+    return [
+        *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+        *(installed.postgresql / "postgres", "-D", data),
+        *(part for key, value in options.items() for part in ("-c", f"{key}={value}")),
+    ]
+
+
+def _ask_postgresql(directory: Path) -> Command:
+    return ["pg_isready", "-h", directory, "-U", "bench", "-d", "postgres"]
+
+
+def _call_postgresql(directory: Path, size: Server, seed: int) -> Command:
+    user = ("--pgsql-user=bench", "--pgsql-db=postgres")
+    return _sysbench(size, seed, "pgsql", *user, f"--pgsql-host={directory}")
+
+
 SERVERS = {
     "redis": RealServer(
         "Redis with a snapshot every two seconds, beside busy threads in a best-effort pod",
@@ -143,7 +197,9 @@ SERVERS = {
         call=_call_redis,
         begins="begin",
         answers=redis_answers,
-        is_serving=lambda comm, leads: leads or comm.startswith("io_thd_"),
+        is_serving=lambda task: (
+            not task.is_child and (task.leads or task.comm.startswith("io_thd_"))
+        ),
     ),
     "mysql": RealServer(
         "MySQL with updates of single rows, beside busy threads in a best-effort pod",
@@ -153,6 +209,16 @@ SERVERS = {
         call=_call_mysql,
         begins="Threads started!",
         answers=sysbench_answers,
-        is_serving=lambda comm, _: comm.startswith("connection"),
+        is_serving=lambda task: task.comm.startswith("connection"),
+    ),
+    "postgresql": RealServer(
+        "PostgreSQL with updates of single rows, beside busy threads in a best-effort pod",
+        pack="postgresql",
+        serve=_postgresql,
+        ready=_ask_postgresql,
+        call=_call_postgresql,
+        begins="Threads started!",
+        answers=sysbench_answers,
+        is_serving=lambda task: task.is_child and bool(BACKEND.match(task.title)),
     ),
 }

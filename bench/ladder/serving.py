@@ -22,12 +22,14 @@ from bench.ladder.points import (
     counted,
     of_threads,
 )
-from bench.ladder.servers import Answers, Installed, RealServer
+from bench.ladder.servers import Answers, Installed, RealServer, Task
 from bench.ladder.spreads import summary
 
 STARTED_S, ASK_S = 240.0, 0.2
 SETTLE_S = 5.0
 """The agent finds the server's threads, and sets their hints, in this time."""
+LAST_LOOK_S = 0.3
+"""Before the client's end: a server may end a thread, or a process, when its client leaves."""
 END_S = 30.0
 MIGRATIONS = "se.nr_migrations"
 
@@ -69,9 +71,12 @@ def measure_server(site: Site, agent: Agent, size: Server, server: RealServer, p
         client = programs.enter_context(_calling(server, directory, size, place["seed"]))
         threads = serving_threads(process.pid, server.is_serving)
         before = Reading.take(places, agent)
+        time.sleep(max(0.0, size.seconds - LAST_LOOK_S))
+        shortly_before = serving_threads(process.pid, server.is_serving)
         answers = _answers(client, server)
         after = Reading.take(places, agent)
-        seen = {"threads": served(threads, serving_threads(process.pid, server.is_serving))}
+        at_the_end = serving_threads(process.pid, server.is_serving)
+        seen = {"threads": served(threads, {**shortly_before, **at_the_end})}
         layers = agent.layer_of("api")
     if not seen["threads"]:
         raise LoadFailed("the server has no thread that serves")
@@ -155,20 +160,28 @@ def _latencies(answers: Answers) -> Json:
     }
 
 
-def serving_threads(
-    pid: int, is_serving: Callable[[str, bool], bool], proc: Path = PROC
-) -> Threads:
-    """Return what the kernel has counted of each thread of a process that serves.
+def serving_threads(pid: int, is_serving: Callable[[Task], bool], proc: Path = PROC) -> Threads:
+    """Return what the kernel has counted of each thread that serves, of a process or its children.
 
     Times are in ns, by ``/proc/PID/task/TID/schedstat``. Migrations are -1 on a kernel without
     ``/proc/PID/task/TID/sched``.
     """
     counts = {}
-    for task in (proc / str(pid) / "task").iterdir():
-        with suppress(OSError):  # the thread has ended
-            if is_serving((task / "comm").read_text().strip(), int(task.name) == pid):
-                counts[int(task.name)] = _counts(task)
+    for each in (pid, *_children(proc / str(pid))):
+        with suppress(OSError):  # the process or the thread has ended
+            title = (proc / str(each) / "cmdline").read_bytes().replace(b"\0", b" ")
+            for task in (proc / str(each) / "task").iterdir():
+                comm, leads = (task / "comm").read_text().strip(), int(task.name) == each
+                if is_serving(Task(comm, leads, each != pid, title.decode(errors="replace"))):
+                    counts[int(task.name)] = _counts(task)
     return counts
+
+
+def _children(process: Path) -> list[int]:
+    """Return the processes that the main thread of a process has started."""
+    return [
+        int(each) for each in (process / "task" / process.name / "children").read_text().split()
+    ]
 
 
 def _counts(task: Path) -> Json:

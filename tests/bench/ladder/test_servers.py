@@ -1,9 +1,17 @@
 import json
+from unittest.mock import call, patch
 
 import pytest
 
 from bench.ladder.arms import ARMS
-from bench.ladder.servers import SERVERS, redis_answers, sysbench_answers
+from bench.ladder.servers import (
+    NOBODY,
+    SERVERS,
+    Installed,
+    Task,
+    redis_answers,
+    sysbench_answers,
+)
 from temper_plugin_builtin_profiles.packs import read_packs
 
 PRINTED = """
@@ -18,6 +26,10 @@ Latency (ms):
          avg:                                    8.05
          max:                                  154.12
 """
+
+
+def make_postgres(title):
+    return Task("postgres", leads=True, is_child=True, title=title)
 
 
 def test_sysbench_tells_each_request_by_its_bucket_and_the_longest_exactly():
@@ -50,15 +62,36 @@ def test_the_pack_of_a_server_ships_and_has_an_arm(name):
 
 
 @pytest.mark.parametrize(
-    ("server", "comm", "leads", "serves"),
+    ("server", "task", "serves"),
     [
-        ("redis", "redis-server", True, True),
-        ("redis", "io_thd_1", False, True),
-        ("redis", "bio_aof_fsync", False, False),
-        ("mysql", "connection-1", False, True),
-        ("mysql", "mysqld", True, False),
-        ("mysql", "ib_log_writer", False, False),
+        ("redis", Task("redis-server", leads=True), True),
+        ("redis", Task("redis-server", leads=True, is_child=True), False),
+        ("redis", Task("io_thd_1", leads=False), True),
+        ("redis", Task("bio_aof_fsync", leads=False), False),
+        ("mysql", Task("connection-1", leads=False), True),
+        ("mysql", Task("mysqld", leads=True), False),
+        ("mysql", Task("ib_log_writer", leads=False), False),
+        ("postgresql", make_postgres("postgres: bench postgres [local] UPDATE"), True),
+        ("postgresql", make_postgres("postgres: bench postgres [local] idle"), True),
+        ("postgresql", make_postgres("postgres: autovacuum worker postgres"), False),
+        ("postgresql", make_postgres("postgres: walwriter "), False),
+        ("postgresql", Task("postgres", leads=True, title="/usr/bin/postgres -D data"), False),
     ],
 )
-def test_requests_wait_for_some_threads(server, comm, leads, serves):
-    assert SERVERS[server].is_serving(comm, leads) is serves
+def test_requests_wait_for_some_threads(server, task, serves):
+    assert SERVERS[server].is_serving(task) is serves
+
+
+def test_postgresql_gets_a_copy_of_the_data_that_is_its_own(tmp_path):
+    given = tmp_path / "given"
+    (given / "base").mkdir(parents=True)
+    (given / "base/1").write_text("rows")
+    directory = tmp_path / "server"
+    directory.mkdir()
+
+    with patch("os.chown") as chown:  # a test that runs as a user may not
+        SERVERS["postgresql"].serve(Installed(postgresql_data=given), directory)
+
+    copied = directory / "data/base/1"
+    assert copied.read_text() == "rows"
+    assert call(copied, NOBODY, NOBODY) in chown.mock_calls

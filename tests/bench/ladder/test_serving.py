@@ -6,11 +6,18 @@ from bench.ladder.serving import caller, served, serving_threads
 
 def make_thread(task, tid, comm, schedstat, migrations=None):
     thread = task / str(tid)
-    thread.mkdir(parents=True)
+    thread.mkdir(parents=True, exist_ok=True)
     (thread / "comm").write_text(f"{comm}\n")
     (thread / "schedstat").write_text(schedstat)
     if migrations is not None:
         (thread / "sched").write_text(f"se.nr_migrations    :     {migrations}\n")
+
+
+def make_process(proc, pid, title, children=""):
+    main = proc / str(pid) / "task" / str(pid)
+    main.mkdir(parents=True, exist_ok=True)
+    (main / "children").write_text(children)
+    (proc / str(pid) / "cmdline").write_bytes(title)
 
 
 def test_only_threads_that_serve_are_counted(tmp_path):
@@ -18,7 +25,9 @@ def test_only_threads_that_serve_are_counted(tmp_path):
     make_thread(task, 7, "server", "100 20 3\n", migrations=4)
     make_thread(task, 8, "helper", "900 90 9\n")
 
-    counts = serving_threads(7, lambda _, leads: leads, tmp_path)
+    make_process(tmp_path, 7, b"server")
+
+    counts = serving_threads(7, lambda task: task.leads, tmp_path)
 
     assert counts == {7: {"run_ns": 100, "delay_ns": 20, "migrations": 4}}
 
@@ -26,9 +35,23 @@ def test_only_threads_that_serve_are_counted(tmp_path):
 def test_migrations_are_unknown_without_the_kernels_count(tmp_path):
     make_thread(tmp_path / "7/task", 7, "server", "100 20 3\n")
 
-    counts = serving_threads(7, lambda *_: True, tmp_path)
+    make_process(tmp_path, 7, b"server")
+
+    counts = serving_threads(7, lambda _: True, tmp_path)
 
     assert counts[7]["migrations"] == -1
+
+
+def test_children_that_serve_are_told_by_their_title(tmp_path):
+    for pid in (7, 8, 9):
+        make_thread(tmp_path / f"{pid}/task", pid, "server", f"{pid} 2 3\n")
+    make_process(tmp_path, 7, b"server", children="8 9 10 ")  # 10 has ended
+    make_process(tmp_path, 8, b"server:\0for a client")
+    make_process(tmp_path, 9, b"server: cleaner")
+
+    counts = serving_threads(7, lambda task: task.is_child and "client" in task.title, tmp_path)
+
+    assert {tid: each["run_ns"] for tid, each in counts.items()} == {8: 8}
 
 
 def test_what_threads_did_is_a_difference_of_those_that_stayed():
