@@ -18,7 +18,7 @@ from pathlib import Path
 from attrs import asdict, fields
 
 from bench.ladder.agent import Json, NotInTime
-from bench.ladder.arms import ARMS
+from bench.ladder.arms import ARMS, Arm
 from bench.ladder.capturing import CAPTURES, captured
 from bench.ladder.kernel import lacks
 from bench.ladder.loads import LOADS, Server
@@ -59,8 +59,10 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
     for turn in range(options.rounds):
         points = list(product(options.seeds[turn :: options.rounds], options.points))
         for name in rotated(options.arms, turn + options.first):
+            if not (of_arm := measured_under(ARMS[name], points)):
+                continue
             with node.under(ARMS[name]) as agent:
-                for limit, own in by_limit(points).items():
+                for limit, own in by_limit(of_arm).items():
                     node.limit(ARMS[name], limit)
                     time.sleep(options.settle_s)  # pods are read, and layers sized
                     told = {"arm": name, **node.told(agent, ARMS[name])}
@@ -76,6 +78,15 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
                             else:
                                 record = measure(node.places, agent, server, LOADS[load], place)
                         yield {**made, **capture, **record}
+
+
+def measured_under(arm: Arm, points: Iterable[Point]) -> list[Point]:
+    """Return the points of an arm. One with a builtin profile has those of its server alone."""
+    return [
+        (seed, (load, level))
+        for seed, (load, level) in points
+        if not arm.pack or (load in SERVERS and SERVERS[load].pack == arm.pack)
+    ]
 
 
 def by_limit(points: Iterable[Point]) -> dict[int, list[Point]]:

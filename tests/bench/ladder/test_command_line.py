@@ -1,6 +1,7 @@
 import pytest
 
-from bench.ladder.__main__ import by_limit, parser, rotated
+from bench.ladder.__main__ import by_limit, measured_under, parser, rotated
+from bench.ladder.arms import ARMS
 
 NEEDED = ["--load", "load", "--engine", "engine", "--records", "records"]
 
@@ -50,3 +51,10 @@ def test_an_unknown_name_is_refused_with_those_there_are(wrong, capsys):
 
     told = capsys.readouterr().err
     assert ": none of" in told
+
+
+def test_an_arm_with_a_builtin_profile_measures_its_server_alone():
+    points = [(1, ("mysql", 8)), (1, ("redis", 0)), (1, ("weight", 8))]
+
+    assert measured_under(ARMS["mysql-pack"], points) == [(1, ("mysql", 8))]
+    assert measured_under(ARMS["tiers"], points) == points
