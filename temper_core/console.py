@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.bounded_memory import bounded_memory
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
 from temper_core.standard_output import write_bytes
 from temper_core.visible_text import own_sequences, printable, visible
@@ -37,6 +38,7 @@ __all__ = [
     "Progress",
     "Row",
     "age",
+    "bounded_memory",
     "columns",
     "held_interruptions",
     "is_interrupted",

@@ -21,6 +21,7 @@ _INFO_REQUEST = struct.Struct("<IIQ")
 _INFO = struct.Struct("<IIIIII16sIIQQIIII")
 _PATH_AND_FD = struct.Struct("<QII")
 _BY_ID = struct.Struct("<III")
+STRUCT_OPS = 26
 _NO_BATCH = frozenset({errno.EINVAL, 524})
 """Errors of a kernel before 5.6, or of a kind of map without batches (524 is ENOTSUPP)."""
 
@@ -157,6 +158,50 @@ def open_by_id(map_id: int) -> int:
     """Open any map of this machine. Needs CAP_SYS_ADMIN. The caller closes the descriptor."""
     attributes = _BY_ID.pack(map_id, 0, 0)
     return call(Command.MAP_GET_FD_BY_ID, attributes, f"cannot open BPF map {map_id}")[0]
+
+
+def all_ids() -> Iterator[int]:
+    """Yield the ids of all maps of this machine. Needs CAP_SYS_ADMIN. Raises ``BpfError``."""
+    map_id: int | None = _id_after(0)
+    while map_id is not None:
+        yield map_id
+        map_id = _id_after(map_id)
+
+
+def _id_after(map_id: int) -> int | None:
+    try:
+        _, block = call(
+            Command.MAP_GET_NEXT_ID, _BY_ID.pack(map_id, 0, 0), "cannot list the BPF maps"
+        )
+    except BpfError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    following: int = _BY_ID.unpack(block)[1]
+    return following
+
+
+def struct_ops_ids() -> frozenset[int]:
+    """Return the ids of the maps of which BPF schedulers are made, and other kernel interfaces.
+
+    The map of a scheduler exists from the beginning of its load (``BPF_MAP_TYPE_STRUCT_OPS`` of
+    linux/bpf.h). Needs CAP_SYS_ADMIN. Raises ``BpfError``.
+    """
+    return frozenset(map_id for map_id in all_ids() if _kind_of(map_id) == STRUCT_OPS)
+
+
+def _kind_of(map_id: int) -> int | None:
+    """Return the kind of a map, None if it is gone."""
+    try:
+        fd = open_by_id(map_id)
+    except BpfError as error:
+        if error.errno == errno.ENOENT:
+            return None
+        raise
+    try:
+        return info(fd).kind
+    finally:
+        os.close(fd)
 
 
 def map_ids_of(pid: int, proc_root: str | os.PathLike[str] = "/proc") -> tuple[int, ...]:

@@ -26,6 +26,7 @@ class Command(IntEnum):
     OBJ_PIN = 6
     OBJ_GET = 7
     PROG_TEST_RUN = 10
+    MAP_GET_NEXT_ID = 12
     MAP_GET_FD_BY_ID = 14
     OBJ_GET_INFO_BY_FD = 15
     RAW_TRACEPOINT_OPEN = 17

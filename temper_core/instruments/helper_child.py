@@ -234,7 +234,8 @@ def _start(request: int, result: int, words: int, mark: str) -> "subprocess.Pope
 
 def _environment(mark: str) -> dict[str, str]:
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
-    return {**inherited, **SINGLE_THREADED, MARK: mark}
+    # The mark comes first: only the beginning of an environment is read for it.
+    return {MARK: mark, **inherited, **SINGLE_THREADED}
 
 
 def _file_of(content: bytes) -> int:

@@ -12,6 +12,8 @@ from temper_core.patient_reading import PatientReader, cgroup_owner
 
 MARK = "TEMPER_HELPER"
 """An environment variable of a helper. Its descendants inherit it, in other sessions too."""
+MARK_WITHIN = 128 * 1024
+"""Bytes of an environment that are read. A process may claim gigabytes (PR_SET_MM, prctl(2))."""
 MOST_ROUNDS = 20
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
@@ -97,8 +99,8 @@ class HelperFamily:
         return f"{MARK}={self.mark}" in (self._environments.read(pid) or "").split("\0")
 
     def _environment(self, pid: int) -> str:
-        with suppress(OSError):
-            return (self.proc / str(pid) / "environ").read_bytes().decode(errors="replace")
+        with suppress(OSError), (self.proc / str(pid) / "environ").open("rb", buffering=0) as file:
+            return (file.read(MARK_WITHIN) or b"").decode(errors="replace")
         return ""
 
     def _kill(self, pid: int) -> bool:

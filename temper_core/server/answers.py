@@ -15,7 +15,7 @@ from temper_core.plain_json import plain_value
 from temper_core.plugin_host import plain_record
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.files import NoFile
-from temper_core.server.replies import Reply, reply_of
+from temper_core.server.replies import AnswerTooLargeError, Reply, reply_of
 
 LONGEST_MESSAGE = 600
 
@@ -48,7 +48,10 @@ def error_reply(status: int, message: str, *, is_plugins: bool = False) -> Reply
 
 
 def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -> Reply:
-    """Call *endpoint*, and turn errors of the request into replies."""
+    """Call *endpoint*, and turn errors of the request into replies.
+
+    An answer that is too large is one: its size follows from the request, or from the node's pods.
+    """
     try:
         value = endpoint.answer(request)
         if not issubclass(type(value), Answer):
@@ -60,6 +63,8 @@ def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -
         return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)
     except InputError as error:
         return error_reply(BAD_REQUEST, message_of(error), is_plugins=is_plugins)
+    except AnswerTooLargeError as error:
+        return error_reply(UNAVAILABLE, f"endpoint {endpoint.name} {error}", is_plugins=is_plugins)
 
 
 def respond_guarded(

@@ -23,6 +23,10 @@ LOWEST_STATUS, HIGHEST_STATUS = 200, 599
 LARGEST_CONTENT_BYTES = 16 * 1024 * 1024
 
 
+class AnswerTooLargeError(ValueError):
+    """An answer with more than ``LARGEST_CONTENT_BYTES``."""
+
+
 @frozen
 class Reply:
     """An answer that is ready to be sent.
@@ -80,7 +84,7 @@ def _require_sendable(answer: Answer) -> None:
     if not isinstance(content, bytes | bytearray):
         raise TypeError(f"answers with content of type {type(content).__name__}, not bytes")
     if len(content) > LARGEST_CONTENT_BYTES:
-        raise ValueError(
+        raise AnswerTooLargeError(
             f"answers with {len(content)} bytes, more than {LARGEST_CONTENT_BYTES}: "
             "give a file or a stream"
         )

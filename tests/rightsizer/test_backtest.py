@@ -2,6 +2,9 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -242,6 +245,47 @@ def test_a_file_that_is_no_history_is_one_line(tmp_path, content):
 
     with pytest.raises(InputError, match=r"demand\.sqlite: "):
         demands_of_history(path)
+
+
+def test_a_history_with_an_endless_view_is_refused(tmp_path):
+    path = tmp_path / FILE
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(
+            "CREATE TABLE container (id, uid, namespace, pod, container);"
+            "INSERT INTO container VALUES (1, 'u', 'n', 'p', 'c');"
+            "CREATE VIEW interval AS WITH RECURSIVE endless(x) AS"
+            " (SELECT 1 UNION ALL SELECT x FROM endless)"
+            " SELECT 2 * x AS container, 0 AS at, 1 AS seconds, x'00' AS demand FROM endless;"
+        )
+
+    with pytest.raises(InputError, match="is no history of this version"):
+        demands_of_history(path)
+
+
+def test_a_line_without_an_end_is_one_line_of_error(tmp_path):
+    path = tmp_path / "zero.csv"
+    with path.open("wb") as file:
+        file.truncate(64 << 20)
+
+    with pytest.raises(InputError, match="the line is longer than"):
+        list(samples_of_file(path))
+
+
+def test_the_memory_of_a_replay_is_bounded(tmp_path):
+    path = tmp_path / "many.csv"
+    path.write_text("container,at,cpu\n" + "".join(f"{n},0,1\n" for n in range(200_000)))
+    program = (
+        "from temper_core import bounded_memory\n"
+        f"bounded_memory.MOST_BYTES = {160 << 20}\n"
+        "from temper_core.cli.entry import main\n"
+        "main()"
+    )
+
+    words = [sys.executable, "-c", program, "rightsize", "backtest", path]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 2
+    assert ended.stderr == "temper: the demand takes more than 160 MiB of memory\n"
 
 
 def test_a_missing_history_is_not_created(tmp_path):

@@ -7,6 +7,7 @@ from temper_core import Assignment, Container, LayerPlan, MachineError, Tier
 from temper_core.records.snapshots import Observing, PodSample
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot, make_thread
 from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.node import document
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.store.history import History
@@ -149,3 +150,22 @@ def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):
         collector.tell(snapshot_at(second))
 
     assert "read-only" in collector.defect
+
+
+def test_a_container_that_does_not_run_has_no_history(collector, root):
+    """A pod may list hundreds of containers whose image is never there."""
+    (root / PATH / SIDE).rmdir()
+
+    collector.tell(snapshot_at(0))
+
+    assert collector.demands(3600, NOW + 10).keys() == {KEY}
+
+
+def test_a_report_has_a_bounded_number_of_rows_the_busiest_first(collector, monkeypatch):
+    monkeypatch.setattr(document, "MOST_ROWS", 1)
+    collector.tell(snapshot_at(0))
+
+    answer = document.report(collector, 3600, NOW + 10)
+
+    assert [row["container"] for row in answer["containers"]] == ["app"]
+    assert answer["left_out"] == 1

@@ -80,6 +80,13 @@ def test_an_idle_container_has_a_demand_of_nothing():
     assert demands["side"].ranked == ()
 
 
+def test_a_container_with_a_thread_has_a_demand_though_none_was_known_to_run():
+    demands = demands_of([thread(0.5, "side"), thread(0.1, "")], [], cpu_used=0.6)
+
+    assert demands.keys() == {"side"}
+    assert demands["side"].total == pytest.approx(0.6)
+
+
 def test_a_pod_without_containers_has_one_demand():
     assert demands_of([thread(0.5, "")], [], cpu_used=0.5)[""].ranked == (0.5,)
 

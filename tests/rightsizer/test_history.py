@@ -178,6 +178,30 @@ def test_the_oldest_hours_go_where_the_bound_is_reached(tmp_path, now):
     assert NOW - 30 * HOUR_S < min(kept) < NOW - HOUR_S
 
 
+def test_a_tenant_makes_the_history_of_another_no_shorter(tmp_path, now):
+    history = History(lambda: tmp_path, 320 * 1024, clock=lambda: now[0])
+    fill(history, now, 6)
+    now[0] += 3 * HOUR_S
+
+    fill(history, now, 3, [ContainerKey(f"uid-{n}", "evil", f"p-{n}", "c") for n in range(100)])
+
+    hours = {(key.namespace, at // HOUR_S) for key, at, _ in history.intervals(0)}
+    ours, theirs = ([h for name, h in hours if name == tenant] for tenant in ("shop", "evil"))
+    assert len(ours) == 6
+    assert 0 < len(theirs) < 3
+
+
+def test_an_interval_is_kept_where_the_hour_fills_the_file(tmp_path, now):
+    history = History(lambda: tmp_path, 200 * 1024, clock=lambda: now[0])
+    for number in range(12):
+        keys = [ContainerKey(f"uid-{number}-{n}", "evil", f"p-{n}", "c") for n in range(40)]
+        history.add(NOW - HOUR_S + number * INTERVAL_S, 300, {key: five_minutes() for key in keys})
+
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+
+    assert WEB in history.read(0)
+
+
 def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path):
     mounted = tmp_path / "small"
     mounted.mkdir()

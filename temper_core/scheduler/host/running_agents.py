@@ -20,6 +20,7 @@ from attrs import frozen
 
 from temper_core.patient_reading import PatientReader, cgroup_owner
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
+from temper_core.scheduler.host.processes import executable_name, is_setuid, shares_namespace
 from temper_core.scheduler.host.roots import Roots, read_line
 
 COMMAND_BYTES = 16 * 1024
@@ -38,7 +39,7 @@ LONGEST_SOCKET_PATH = 107
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _INTERPRETER = re.compile(r"(python|pypy)[0-9.]*")
 _NAME = re.compile(r"(temper|python|pypy).*")
-"""Of an agent's first thread (execve(2)). Reading it never blocks."""
+"""Of an agent's first thread (execve(2)), and of its program. Reading them never blocks."""
 
 
 class NoWayError(OSError):
@@ -134,12 +135,7 @@ class AgentProcess:
         return frozenset(inodes)
 
     def _shares(self, kind: str) -> bool:
-        """Whether it is in this process's namespace of that kind."""
-        own, theirs = (self.proc / pid / "ns" / kind for pid in ("self", str(self.pid)))
-        try:
-            return os.path.samestat(own.stat(), theirs.stat())
-        except FileNotFoundError:
-            return True  # a kernel without namespaces of that kind
+        return shares_namespace(self.proc / str(self.pid), kind)
 
     def _directory(self) -> str:
         with suppress(OSError):
@@ -211,7 +207,7 @@ def _candidates(proc: Path) -> Iterator[AgentProcess]:
     reader = PatientReader(command_line, READ_S, MOST_STUCK, owner_of, OWNER_WAIT_S)
     try:
         for user, pid in sorted(_processes(proc)):
-            if not _NAME.match(read_line(proc / str(pid) / "comm", limit=16) or ""):
+            if not _may_be_agent(proc / str(pid)):
                 continue
             text = reader.read(pid) or ""
             arguments = _arguments(text.rstrip("\0").split("\0")) if "temper" in text else None
@@ -219,6 +215,16 @@ def _candidates(proc: Path) -> Iterator[AgentProcess]:
                 yield AgentProcess(pid, user, arguments, proc)
     finally:
         reader.close()
+
+
+def _may_be_agent(folder: Path) -> bool:
+    """Whether the process has the name of an agent, and its program does as far as it is known.
+
+    Through a link of that name to a setuid program, any user has a process of root.
+    """
+    comm = read_line(folder / "comm", limit=16) or ""
+    names = (comm, executable_name(folder) or comm)
+    return all(_NAME.match(name) for name in names) and not is_setuid(folder)
 
 
 def _processes(proc: Path) -> Iterator[tuple[int, int]]:

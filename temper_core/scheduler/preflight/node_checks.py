@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
+from temper_core.bpf.maps import map_ids_of, struct_ops_ids
+from temper_core.errors import BpfError
 from temper_core.records.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.host.kernel import KernelStateWord, SchedExt
+from temper_core.scheduler.host.processes import (
+    executable_name,
+    is_of_initial_users,
+    is_setuid,
+)
 from temper_core.scheduler.host.roots import Roots, number_in, read_line, read_number
 from temper_core.settings import Settings
 
@@ -17,7 +24,6 @@ ENGINE_BYTES = 192 * MIB
 """The memory of scx_layered 1.1.4 once it is loaded."""
 CAPABILITIES = {21: "CAP_SYS_ADMIN", 38: "CAP_PERFMON", 39: "CAP_BPF"}
 ATTACHING_CAPABILITIES = 1 << 21 | 1 << 39
-INITIAL_USERS = ["0", "0", "4294967295"]
 NICE_CAPABILITY = 23
 SIGKILL_BIT = 8
 MOST_INDEXED_CGROUPS = 16_384
@@ -84,7 +90,7 @@ def memory(roots: Roots, *, own_engine: int | None = None) -> Check:
 
 
 def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
-    """Check that no other sched_ext scheduler runs, loads, or is kept running by a service.
+    """Check that no other sched_ext scheduler is attached, loads, or is run by a service.
 
     *own_engine* is the process id of the agent's own engine, which is not foreign. Nor is an
     engine behind a gate (``gate.py``): the next of a warm swap, or one of ``engine check --load``.
@@ -95,7 +101,9 @@ def foreign_scheduler(roots: Roots, *, own_engine: int | None = None) -> Check:
     if attached is not None:
         return failed(name, f"{attached} is attached and is not Temper's", remedy)
     for pid, comm in _scheduler_processes(roots, own_engine):
-        return failed(name, f"{comm} runs as process {pid}", remedy)
+        if _other_schedulers_load(own_engine, roots.proc):
+            return failed(name, f"{comm} runs as process {pid}", remedy)
+        break
     for unit in SERVICES:
         if _number_in_table(roots.cgroup / "system.slice" / unit / "cgroup.events", "populated"):
             return failed(name, f"{unit} is active, and starts schedulers", remedy)
@@ -245,14 +253,25 @@ def _status_field(path: Path, name: str) -> str | None:
 def _may_attach(folder: Path) -> bool:
     """Whether a process has the rights to attach a scheduler, or they are not known.
 
-    bpf(2) needs CAP_BPF, or CAP_SYS_ADMIN, in the initial user namespace, whose map of users is
-    the identity (user_namespaces(7)).
+    bpf(2) needs CAP_BPF, or CAP_SYS_ADMIN, in the initial user namespace. This process is in it,
+    or may not enforce.
     """
     effective = _status_field(folder / "status", "CapEff")
     if effective is not None and not int(effective, 16) & ATTACHING_CAPABILITIES:
         return False
-    users = (read_line(folder / "uid_map") or "").split()
-    return users in ([], INITIAL_USERS)
+    return is_of_initial_users(folder) and not is_setuid(folder)
+
+
+def _other_schedulers_load(own: int | None, proc: Path) -> bool:
+    """Whether the kernel has objects of BPF schedulers besides the engine *own*, or may have.
+
+    A process that was not given the rights can pass for a scheduler, but has no such objects.
+    """
+    try:
+        loaded = struct_ops_ids()
+    except BpfError:
+        return True
+    return not loaded <= set(map_ids_of(own, proc) if own is not None else ())
 
 
 def _is_dying(folder: Path) -> bool:
@@ -306,7 +325,8 @@ def _scheduler_processes(roots: Roots, own: int | None) -> Iterator[tuple[int, s
     """Find processes that are sched_ext schedulers or their loader. Mere clients are left out."""
     for folder in roots.proc.glob("[0-9]*"):
         comm = read_line(folder / "comm", limit=64) or ""
-        if not comm.startswith("scx_") or folder.name == str(own):
+        program = executable_name(folder) or comm
+        if not (comm.startswith("scx_") and program.startswith("scx_")) or folder.name == str(own):
             continue
         if not _may_attach(folder):
             continue  # before the command line, whose reader such a process could block for good

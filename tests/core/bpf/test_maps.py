@@ -161,6 +161,13 @@ def test_a_map_is_opened_by_its_id(seen):
 
 
 @pytest.mark.usefixtures("bpf_allowed")
+def test_all_maps_of_the_machine_are_listed(seen):
+    own = maps.info(seen).id
+
+    assert own in list(maps.all_ids())
+    assert own not in maps.struct_ops_ids()
+
+
 def test_an_id_that_nobody_has_is_told():
     with pytest.raises(BpfError, match="cannot open BPF map 4294967295: No such file"):
         maps.open_by_id(4_294_967_295)

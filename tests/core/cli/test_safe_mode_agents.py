@@ -155,3 +155,27 @@ def test_a_process_with_another_name_is_not_asked_for_its_command_line(tmp_path)
     os.mkfifo(tmp_path / "7/cmdline")  # would block
 
     assert running_agents.find_agents(tmp_path) == ()
+
+
+@pytest.mark.parametrize(
+    "status", ["Uid:\t65534\t0\t0\t0\n", "Uid:\t0\t0\t0\t0\nGid:\t1000\t1000\t1000\t1000\n"]
+)
+def test_a_setuid_program_of_another_user_is_no_agent(tmp_path, status):
+    """``su`` and ``sudo`` that wait for a password, by a link named ``python3``."""
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/comm").write_text("python3\n")
+    (tmp_path / "7/cmdline").write_text("/home/u/python3\0root\0temper\0agent\0")
+    assert [agent.pid for agent in running_agents.find_agents(tmp_path)] == [7]
+
+    (tmp_path / "7/status").write_text(status)
+
+    assert running_agents.find_agents(tmp_path) == ()
+
+
+def test_a_link_to_another_program_is_no_agent(tmp_path):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/comm").write_text("python3\n")
+    (tmp_path / "7/cmdline").write_text("/home/u/python3\0root\0temper\0agent\0")
+    (tmp_path / "7/exe").symlink_to("/usr/bin/su")
+
+    assert running_agents.find_agents(tmp_path) == ()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 from pathlib import Path
 
 import attrs
@@ -14,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core import HelperBounds, InputError, MachineError, PluginError
+from temper_core.instruments.helper_family import HelperFamily, read_stat
 from temper_core.instruments.helper_processes import HelperProcesses
 
 MIB = 1024 * 1024
@@ -297,6 +299,7 @@ AGENT = """
 import signal, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 from temper_core import HelperBounds
+from temper_core.instruments.helper_family import HelperFamily, read_stat
 from temper_core.instruments.helper_processes import HelperProcesses
 
 helpers = HelperProcesses()
@@ -365,3 +368,25 @@ def test_ctrl_c_on_the_agents_terminal_does_not_reach_a_helper(agent):
 
     assert os.getpgid(helper) != os.getpgid(child.pid)
     assert os.getsid(helper) == helper
+
+
+def test_an_environment_without_end_takes_no_memory(tmp_path):
+    """A process can place its environment around gigabytes of its memory (prctl(2))."""
+    (tmp_path / "7").mkdir()
+    fields = ["S", "1", "7", "7", *["0"] * 15, "100", *["0"] * 30]
+    (tmp_path / "7/stat").write_text(f"7 (x) {' '.join(fields)}\n")
+    with (tmp_path / "7/environ").open("wb") as file:
+        file.truncate(64 << 20)
+    family = HelperFamily(pid=5, mark="m", start_ticks=1, proc=tmp_path)
+    assert read_stat(tmp_path, 7).start_ticks == 100
+
+    tracemalloc.start()
+    try:
+        others = list(family.others())
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        family.close()
+
+    assert others == []
+    assert most_bytes < 4 << 20

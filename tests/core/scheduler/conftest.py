@@ -15,6 +15,7 @@ import attrs
 import pytest
 
 from temper_core.engine.installed import InstalledEngine
+from temper_core.errors import BpfError
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
@@ -25,6 +26,7 @@ from temper_core.scheduler.engine_process.access import EngineAccess
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
+from temper_core.scheduler.preflight import node_checks
 from temper_core.settings import Settings
 from tests.patience import PATIENCE_S
 
@@ -210,6 +212,16 @@ class World:
         """What the engine that was started last saw of itself."""
         found: dict[str, Any] = json.loads(self.started.read_text())
         return found
+
+
+@pytest.fixture(autouse=True)
+def unknown_maps(monkeypatch) -> None:
+    """Let checks of a made-up node know nothing of this machine's BPF maps."""
+
+    def refuse():
+        raise BpfError("a made-up node has no maps")
+
+    monkeypatch.setattr(node_checks, "struct_ops_ids", refuse)
 
 
 @pytest.fixture

@@ -51,6 +51,17 @@ def test_a_plugin_that_fails_is_named_and_costs_only_its_own_endpoint(start, vie
     assert agent.tcp.get("/fine").json() == {"fine": True}
 
 
+def test_an_answer_that_is_too_large_is_no_failure_of_the_plugin(start, view):
+    """Its size may follow from the pods of a tenant."""
+    view.served = [("large", endpoint("/large", lambda _: "x" * (17 << 20)))]
+
+    response = start().tcp.get("/large")
+
+    assert response.status_code == 503
+    assert "more than 16777216" in response.json()["error"]
+    assert view.failed == []
+
+
 def test_what_json_cannot_say_in_a_plugins_answer_becomes_null_or_text(start, view):
     odd = {"nan": float("nan"), "huge": 10**5000, "bytes": b"a", (1, 2): {3}, "fine": [True, 1.5]}
     view.served = [("odd", endpoint("/odd", lambda _: odd))]

@@ -3,13 +3,15 @@
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import kernel
 from damage import caged
-from scene import Scene, claim
+from scene import SAFE_S, Scene, claim
 from temper_agent import SETTINGS, temper
 from traces import KEPT, OWN, leftovers
 
@@ -19,6 +21,7 @@ BPFFS = Path("/sys/fs/bpf")
 PIN = BPFFS / "temper/hints"
 STATS = Path("/run/scx/root/stats")
 ONE_LAYER = ({"name": "all", "comment": "", "matches": [[]], "kind": {"Open": {}}},)
+STRUCT_OPS = "map_type:\t26\n"
 HIGH = 100_000
 OPTIONS = ("--settings", str(SETTINGS))
 
@@ -104,6 +107,28 @@ def rival(config: object = ONE_LAYER) -> list[str]:
     program.unlink(missing_ok=True)
     program.symlink_to(os.environ["FAULT_ENGINE"])
     return [str(program), f"f:{scratch('rival.json', json.dumps(config))}"]
+
+
+@contextmanager
+def stopped_rival() -> Iterator[int]:
+    """Have somebody else's scheduler stopped while it loads, with its objects in the kernel."""
+    with subprocess.Popen(rival(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            kernel.wait_until("the rival's map", lambda: STRUCT_OPS in _maps(process.pid), SAFE_S)
+            process.send_signal(signal.SIGSTOP)
+            claim(kernel.state() != "enabled", "the rival attached")
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def _maps(pid: int) -> str:
+    """Return what the kernel says of the descriptors of a process."""
+    text = ""
+    for descriptor in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with suppress(OSError):  # closed since the listing
+            text += descriptor.read_text()
+    return text
 
 
 def scratch(name: str, text: str) -> Path:

@@ -13,6 +13,7 @@ from acting import (
     kill_engine,
     nothing_left,
     stop_in_order,
+    stopped_rival,
     told_pods,
 )
 from damage import (
@@ -20,7 +21,7 @@ from damage import (
     saying,
     without,
 )
-from scene import Scene, claim
+from scene import Scene, claim, is_loading
 from temper_agent import PODS, PROFILES, SETTINGS, write_settings
 from traces import OWN
 from while_loading import GROUP
@@ -29,11 +30,22 @@ fault = GROUP.fault
 SECOND = OWN / "second.toml"
 
 
-@fault("while another scheduler's process is there no engine is started")
+@fault("while another scheduler loads no engine is started")
 def foreign_process(scene: Scene) -> None:
+    with stopped_rival() as pid:
+        kill_engine(scene)
+        scene.safe_on_stock("foreign_scheduler", f"scx_rival runs as process {pid}")
+
+
+@fault("a process of root that only has the name of a scheduler holds nothing up")
+def foreign_by_name(scene: Scene) -> None:
+    engine = scene.engine()
     with named_process("scx_rusty"):
         kill_engine(scene)
-        scene.safe_on_stock("foreign_scheduler", "scx_rusty runs as process")
+        loading = scene.safe(
+            "loading", lambda seen: is_loading(seen) and engine not in seen.engines
+        )
+        claim(len(loading.engines) == 1, f"not one engine, but {loading.engines}")
 
 
 @fault("a second agent with the same settings ends with one line and disturbs nothing")

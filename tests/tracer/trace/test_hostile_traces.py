@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 
 from temper_core import InputError
+from temper_core.console import bounded_memory
 from temper_plugin_tracer.trace.commands.analyze import command as analyze
 from temper_plugin_tracer.trace.commands.analyze import read_report
-from temper_plugin_tracer.trace.commands.bounded_memory import bounded_memory
 from temper_plugin_tracer.trace.perfetto.fields import Compact, Packet, Roster
 from temper_plugin_tracer.trace.perfetto.wire import block, column, column_of_steps, number
 
@@ -80,7 +80,7 @@ def test_memory_is_bounded(tmp_path):
     path = tmp_path / "x.pftrace"
     path.write_bytes(b"".join(switches(0, range(n, n + 20_000)) for n in range(1, 200_000, 20_000)))
     program = (
-        "from temper_plugin_tracer.trace.commands import bounded_memory\n"
+        "from temper_core import bounded_memory\n"
         f"bounded_memory.MOST_BYTES = {256 * MIB}\n"
         "from temper_core.cli.entry import main\n"
         "main()"

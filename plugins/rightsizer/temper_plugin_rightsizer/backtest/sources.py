@@ -13,7 +13,7 @@ from urllib.parse import quote
 from temper_core import InputError
 from temper_plugin_rightsizer.backtest.samples import Name, Place, Sample, demand_at
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
-from temper_plugin_rightsizer.store.history import INTERVALS
+from temper_plugin_rightsizer.store.history import INTERVALS, require_shape
 from temper_plugin_rightsizer.store.packing import DamagedError, unpack
 
 COLUMNS = (
@@ -32,6 +32,7 @@ SECONDS = 60
 """A window without a length takes this."""
 MOST = 1e18
 LONGEST_LINE = 64 * 1024
+STEPS_BETWEEN = 100_000
 
 
 def samples_of_file(path: Path) -> Iterator[tuple[Name, Sample]]:
@@ -62,6 +63,9 @@ def demands_of_history(path: Path) -> dict[Place, IntervalDemand]:
     demands: dict[Place, IntervalDemand] = {}
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
+            # Between its steps SQLite lets Python take Ctrl-C.
+            database.set_progress_handler(lambda: 0, STEPS_BETWEEN)
+            require_shape(database)
             for uid, namespace, pod, container, at, packed in database.execute(INTERVALS):
                 name = "/".join(filter(None, (namespace, pod, container)))
                 try:
@@ -76,7 +80,7 @@ def demands_of_history(path: Path) -> dict[Place, IntervalDemand]:
 
 def _records(path: Path, file: TextIO) -> Iterable[Mapping[str, object]]:
     if path.suffix == ".csv":
-        return csv.DictReader(file)
+        return csv.DictReader(_lines(file))
     return (json.loads(line) for line in _lines(file) if line.strip())
 
 

@@ -9,7 +9,7 @@ import click
 from attrs import asdict
 
 from temper_core import InputError
-from temper_core.console import columns, print_json, printable
+from temper_core.console import bounded_memory, columns, print_json, printable
 from temper_plugin_rightsizer.backtest.replay import (
     LEARNING_S,
     Comparison,
@@ -60,8 +60,9 @@ def command(
     SAMPLES are files of samples: CSV with a head, or JSON in lines. Each hour every rule advises
     from what it has seen, and the next hour is judged by the advice.
     """
-    containers = read(samples, history, days)
-    comparison = compare(containers, {**RULES, OURS: partial(ThreadRule, hours * HOUR_S)})
+    with bounded_memory("the demand takes"):
+        containers = read(samples, history, days)
+        comparison = compare(containers, {**RULES, OURS: partial(ThreadRule, hours * HOUR_S)})
     if output == "json":
         print_json(as_document(comparison))
     else:

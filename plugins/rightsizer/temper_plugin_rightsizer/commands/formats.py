@@ -35,11 +35,12 @@ def as_table(document: Row, *, explains: bool) -> str:
     """Return the report in columns, with the reasons of each container if *explains*."""
     containers = rows(document, "containers")
     lines = columns(("", *HEADS, "confidence"), [_cells(row) for row in containers])
-    if not explains:
-        return "\n".join(lines)
     shown = [lines[0]]
     for line, row in zip(lines[1:], containers, strict=True):
-        shown += [line, *(f"    {printable(reason)}" for reason in _texts(row, "reasons"))]
+        reasons = _texts(row, "reasons") if explains else ()
+        shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
+    if left_out := number(document, "left_out"):
+        shown.append(f"{left_out:g} containers that use less are left out")
     return "\n".join(shown)
 
 

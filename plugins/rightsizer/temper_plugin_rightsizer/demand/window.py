@@ -58,21 +58,26 @@ def window_demands(
 ) -> Mapping[ContainerKey, WindowDemand]:
     """Return the demand of every container of the pods in *snapshot*.
 
-    *containers* has the names of the containers by the pod's uid. A pod without names counts as
-    one container without a name. CPU time of a pod in threads without a sample is shared out among
-    its containers by the CPU time of their other threads, or to the first without any.
+    *containers* has the names of the running containers by the pod's uid, to which those with a
+    thread are added. A pod without any counts as one container without a name. CPU time of a pod
+    in threads without a sample is shared out among its containers by the CPU time of their other
+    threads, or to the first without any.
     """
-    threads: defaultdict[tuple[str, str, str], list[ThreadSample]] = defaultdict(list)
+    threads: defaultdict[tuple[str, str], list[ThreadSample]] = defaultdict(list)
     for thread in snapshot.threads:
         if thread.pod:
-            threads[thread.namespace, thread.pod, thread.container].append(thread)
+            threads[thread.namespace, thread.pod].append(thread)
     demands = {}
     for pod in snapshot.pods:
-        names = containers.get(pod.uid) or ("",)
-        samples = {name: threads.get((pod.namespace, pod.pod, name), []) for name in names}
-        if names != ("",):
-            # Threads beside the containers: the pause process, or a container just begun.
-            samples[names[0]] += threads.get((pod.namespace, pod.pod, ""), [])
+        samples: dict[str, list[ThreadSample]] = {name: [] for name in containers.get(pod.uid, ())}
+        beside = []
+        for thread in threads.get((pod.namespace, pod.pod), ()):
+            if thread.container:
+                samples.setdefault(thread.container, []).append(thread)
+            else:
+                # Of the pause process, or of a container just begun.
+                beside.append(thread)
+        samples.setdefault(next(iter(samples), ""), []).extend(beside)
         for name, demand in _of_pod(pod, samples):
             demands[ContainerKey(pod.uid, pod.namespace, pod.pod, name)] = demand
     return demands

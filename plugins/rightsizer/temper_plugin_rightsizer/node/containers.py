@@ -44,10 +44,14 @@ def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
 
 
 def names_by_uid(containers: Iterable[NodeContainer]) -> Mapping[str, list[str]]:
-    """Return the names of the containers of each pod, by the pod's uid."""
+    """Return the names of the containers of each pod that have a cgroup, by the pod's uid.
+
+    Others do not run. A pod may list hundreds whose image is never there.
+    """
     names: dict[str, list[str]] = {}
     for container in containers:
-        names.setdefault(container.key.uid, []).append(container.key.container)
+        if container.cgroups:
+            names.setdefault(container.key.uid, []).append(container.key.container)
     return names
 
 

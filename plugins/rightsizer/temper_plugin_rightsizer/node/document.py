@@ -1,6 +1,7 @@
 """The answer of ``/rightsize``: advice for each container, as JSON."""
 
 from collections.abc import Mapping
+from heapq import nlargest
 from typing import Any
 
 from attrs import asdict
@@ -14,23 +15,31 @@ from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.containers import NodeContainer
 
 SCHEMA_VERSION = 1
+MOST_ROWS = 4000
+"""An answer of so many containers with the longest names is below the server's bound."""
 
 
 def report(
     collector: Collector, window_s: int, now: float, options: AdviceOptions = USUAL
 ) -> Mapping[str, Any]:
-    """Return advice for the containers on the node, by the last *window_s* seconds."""
+    """Return advice for the containers on the node, by the last *window_s* seconds.
+
+    It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
+    """
     demands = collector.demands(window_s, now)
-    rows = [
-        _row(key, container, demand, options)
+    known = [
+        (key, container, demand)
         for key, demand in demands.items()
         if (container := collector.container(key)) is not None and demand.cpu.seconds
     ]
+    busiest = nlargest(MOST_ROWS, known, key=lambda row: row[2].cpu.mean())
+    rows = [_row(*row, options) for row in busiest]
     return {
         "schema_version": SCHEMA_VERSION,
         "at": rfc3339(now),
         "window_s": window_s,
         "options": asdict(options),
+        "left_out": len(known) - len(rows),
         "containers": sorted(
             rows, key=lambda row: (row["namespace"], row["pod"], row["container"])
         ),

@@ -43,6 +43,14 @@ CREATE TABLE interval (
 CREATE INDEX interval_at ON interval (at);
 """
 
+_SHAPE = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+ROW_BYTES = 24
+"""Of an interval besides its demand."""
+_SIZES = (
+    f"SELECT namespace, sum(length(demand) + {ROW_BYTES}) FROM interval"  # noqa: S608 - a constant
+    " JOIN container ON id = interval.container GROUP BY namespace"
+)
+_OF_NAMESPACE = "interval WHERE container IN (SELECT id FROM container WHERE namespace = ?)"
 INTERVALS = (
     "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
     " JOIN container ON id = interval.container"
@@ -69,16 +77,18 @@ class History:
         Raises MachineError if they cannot be written, as on a full disk. What was kept before
         stays.
         """
-        with self._database() as database, database:
-            for key, demand in demands.items():
-                number = _number_of(database, key)
-                stored = _read(database, number, at)
-                if stored is not None:
-                    demand.merge(stored)
-                database.execute(
-                    "INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)",
-                    (number, at, seconds, pack(demand)),
-                )
+        with self._database() as database:
+            self._shrink(database)
+            with database:
+                for key, demand in demands.items():
+                    number = _number_of(database, key)
+                    stored = _read(database, number, at)
+                    if stored is not None:
+                        demand.merge(stored)
+                    database.execute(
+                        "INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)",
+                        (number, at, seconds, pack(demand)),
+                    )
 
     def compact(self) -> None:
         """Merge old intervals by hour and day, forget those too old, and keep the bound."""
@@ -183,15 +193,39 @@ class History:
         self.defect = f"the history was damaged and begun anew: {error}"
 
     def _shrink(self, database: sqlite3.Connection) -> None:
-        """Forget the oldest hours while the file takes more than nine tenths of its bound."""
+        """Forget hours while the file takes more than nine tenths of its bound.
+
+        They are the oldest of the namespace with the most bytes, so that no tenant makes the
+        history of another shorter.
+        """
         most_pages = self.limit_bytes * 9 // 10 // PAGE_BYTES
-        while _used_pages(database) > most_pages:
-            (oldest,) = database.execute("SELECT min(at) FROM interval").fetchone()
-            if oldest is None:
-                break
-            with database:
-                database.execute("DELETE FROM interval WHERE at < ?", (oldest + HOUR_S,))
+        if _used_pages(database) > most_pages:
+            sizes = dict(database.execute(_SIZES).fetchall())
+            while sizes and _used_pages(database) > most_pages:
+                largest = max(sizes, key=sizes.__getitem__)
+                with database:
+                    freed = _forget_hour(database, largest)
+                sizes[largest] -= freed
+                if not freed:
+                    del sizes[largest]
         database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _forget_hour(database: sqlite3.Connection, namespace: str) -> int:
+    """Forget the oldest hour of a namespace. Return its bytes, 0 if there is none."""
+    (oldest,) = database.execute(
+        f"SELECT min(at) FROM {_OF_NAMESPACE}",  # noqa: S608 - a constant
+        (namespace,),
+    ).fetchone()
+    if oldest is None:
+        return 0
+    within = (namespace, oldest + HOUR_S)
+    (size,) = database.execute(
+        f"SELECT sum(length(demand) + {ROW_BYTES}) FROM {_OF_NAMESPACE} AND at < ?",  # noqa: S608
+        within,
+    ).fetchone()
+    database.execute(f"DELETE FROM {_OF_NAMESPACE} AND at < ?", within)  # noqa: S608 - a constant
+    return int(size)
 
 
 def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
@@ -205,6 +239,18 @@ def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"version {version} of the history is unknown")
     database.execute(f"PRAGMA max_page_count = {most_pages}")
+
+
+def require_shape(database: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError unless the tables of a file are those of a history.
+
+    A view or a computed column of a foreign file may never end.
+    """
+    with closing(sqlite3.connect(":memory:")) as own:
+        own.executescript(_SCHEMA)
+        expected = own.execute(_SHAPE).fetchall()
+    if database.execute(_SHAPE).fetchmany(len(expected) + 1) != expected:
+        raise sqlite3.DatabaseError("it is no history of this version")
 
 
 def _used_pages(database: sqlite3.Connection) -> int:

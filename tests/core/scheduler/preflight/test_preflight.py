@@ -5,6 +5,8 @@ import shutil
 import struct
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -12,10 +14,13 @@ import pytest
 
 from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import EngineError
+from temper_core.records.checks import CheckState
 from temper_core.scheduler.host.roots import Roots
+from temper_core.scheduler.preflight import node_checks
 from temper_core.scheduler.preflight.node_checks import _scheduler_processes, own_engine
 from temper_core.scheduler.preflight.preflight import run_preflight, verdict
 from temper_core.settings import Settings
+from tests.patience import PATIENCE_S
 
 STRUCT, ENUM, TAG, ENUM64 = 4, 6, 17, 19
 
@@ -347,52 +352,140 @@ def test_schedulers_and_their_loader_are_found_among_the_processes(node, comm, c
     assert (hold is not None and hold.reason == "foreign_scheduler") == is_foreign
 
 
-INITIAL = "         0          0 4294967295\n"
-
-
 @pytest.mark.parametrize(
-    ("capabilities", "users", "is_foreign"),
+    ("capabilities", "is_foreign"),
     [
-        ("000001ffffffffff", INITIAL, True),
-        ("0000008000000000", INITIAL, True),  # CAP_BPF alone
-        ("0000000000000000", INITIAL, False),
-        ("00000000a80425fb", INITIAL, False),  # root in a container
-        ("000001ffffffffff", "         0       1000          1\n", False),  # its own namespace
+        ("000001ffffffffff", True),
+        ("0000008000000000", True),  # CAP_BPF alone
+        ("0000000000000000", False),
+        ("00000000a80425fb", False),  # root in a container
     ],
 )
-def test_a_process_that_has_only_the_name_of_a_scheduler_holds_nothing_up(
-    node, capabilities, users, is_foreign
+def test_a_process_without_the_rights_of_a_scheduler_holds_nothing_up(
+    node, capabilities, is_foreign
 ):
     node.put("proc/321/comm", "scx_lavd\n")
     node.put("proc/321/cmdline", "scx_lavd\0--performance\0")
     node.put("proc/321/status", f"Name:\tscx_lavd\nCapEff:\t{capabilities}\n")
-    node.put("proc/321/uid_map", users)
 
     _, hold = look(node)
 
     assert (hold is not None and hold.reason == "foreign_scheduler") == is_foreign
 
 
+@pytest.mark.parametrize(
+    ("status", "is_foreign"),
+    [
+        ("Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n", True),
+        ("Uid:\t970\t970\t970\t970\nGid:\t970\t970\t970\t970\n", True),  # User= of a unit
+        ("Uid:\t65534\t0\t0\t0\nGid:\t65534\t65534\t65534\t65534\n", False),  # su waits
+        ("Uid:\t0\t0\t0\t0\nGid:\t1000\t1000\t1000\t1000\n", False),  # sudo waits
+    ],
+)
+def test_a_setuid_program_named_as_a_scheduler_holds_nothing_up(node, status, is_foreign):
+    node.put("proc/321/comm", "scx_lavd\n")
+    node.put("proc/321/cmdline", "scx_lavd\0--performance\0")
+    node.put("proc/321/status", f"Name:\tscx_lavd\n{status}CapEff:\t000001ffffffffff\n")
+
+    _, hold = look(node)
+
+    assert (hold is not None and hold.reason == "foreign_scheduler") == is_foreign
+
+
+@pytest.mark.parametrize(
+    ("loaded", "own_maps", "is_foreign"),
+    [((), (), False), ((7,), (), True), ((7,), (7,), False), ((7, 8), (7,), True)],
+)
+def test_a_scheduler_without_objects_in_the_kernel_holds_nothing_up(
+    node, monkeypatch, loaded, own_maps, is_foreign
+):
+    monkeypatch.setattr(node_checks, "struct_ops_ids", lambda: frozenset(loaded))
+    node.put("proc/321/comm", "scx_lavd\n")
+    node.put("proc/321/cmdline", "scx_lavd\0--performance\0")
+    for map_id in own_maps:
+        node.put(f"proc/99/fdinfo/{map_id}", f"pos:\t0\nmap_type:\t26\nmap_id:\t{map_id}\n")
+
+    check = node_checks.foreign_scheduler(node.roots, own_engine=99)
+
+    assert (check.state is CheckState.FAILED) == is_foreign
+
+
 NAMED_AS_SCHEDULER = """
-import os, sys, time
-os.setuid(int(sys.argv[1]))
-with open("/proc/self/comm", "w") as comm:
-    comm.write("scx_anything")
-print(flush=True)
+import ctypes, os, sys, time
+user, has_namespace = map(int, sys.argv[1:])
+if user:
+    os.setuid(user)
+library = ctypes.CDLL(None, use_errno=True)
+if has_namespace and library.unshare(0x10000000):  # CLONE_NEWUSER
+    sys.exit(os.strerror(ctypes.get_errno()))
+library.prctl(15, b"scx_anything")  # PR_SET_NAME
+print("ready", flush=True)
 time.sleep(600)
 """
+ALL_USERS = "0 0 4294967295"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="starting a process of another user needs root")
+@contextmanager
+def program_named(path, user=0, *, has_namespace=False):
+    """Run a copy of this Python at *path*, whose first thread is named as a scheduler."""
+    shutil.copy(Path(sys.executable).resolve(), path)
+    command = [path, "-c", NAMED_AS_SCHEDULER, str(user), str(int(has_namespace))]
+    environment = {**os.environ, "PYTHONHOME": sys.base_prefix}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def is_scheduler(process):
+    return process.pid in [pid for pid, _ in _scheduler_processes(Roots(), None)]
+
+
+needs_root = pytest.mark.skipif(
+    os.geteuid() != 0, reason="starting a process of another user needs root"
+)
+
+
+@needs_root
 @pytest.mark.parametrize(("user", "is_foreign"), [(65_534, False), (0, True)])
-def test_a_real_process_counts_by_its_rights(user, is_foreign):
-    command = [sys.executable, "-c", NAMED_AS_SCHEDULER, str(user)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        process.stdout.readline()
-        found = list(_scheduler_processes(Roots(), None))
+def test_a_real_process_counts_by_its_rights(tmp_path, user, is_foreign):
+    with program_named(tmp_path / "scx_any", user) as process:
+        assert is_scheduler(process) == is_foreign
+
+
+@needs_root
+def test_a_program_that_only_calls_itself_a_scheduler_is_none(tmp_path):
+    with program_named(tmp_path / "other") as process:
+        assert not is_scheduler(process)
+
+
+@needs_root
+def test_a_link_to_a_program_of_root_is_no_scheduler(tmp_path):
+    link = tmp_path / "scx_rusty"
+    link.symlink_to(shutil.which("sleep"))
+
+    with subprocess.Popen([link, "600"]) as process:
+        comm, deadline = Path(f"/proc/{process.pid}/comm"), time.monotonic() + PATIENCE_S
+        while comm.read_text() != "scx_rusty\n" and time.monotonic() < deadline:
+            time.sleep(0.01)
+        name, found = comm.read_text(), is_scheduler(process)
         process.kill()
 
-    assert ((process.pid, "scx_anything") in found) == is_foreign
+    assert (name, found) == ("scx_rusty\n", False)
+
+
+@needs_root
+@pytest.mark.parametrize("users", [None, ALL_USERS])
+def test_rights_in_a_user_namespace_of_its_own_do_not_count(tmp_path, users):
+    with program_named(tmp_path / "scx_any", has_namespace=True) as process:
+        proc = Path("/proc") / str(process.pid)
+        if users:
+            (proc / "uid_map").write_text(users)
+        assert int((proc / "status").read_text().partition("CapEff:")[2].split()[0], 16) >> 21 & 1
+
+        assert not is_scheduler(process)
 
 
 def test_resctrl_must_be_readable_where_it_is_mounted(node):

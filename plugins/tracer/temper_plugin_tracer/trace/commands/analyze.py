@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from temper_core.console import Progress, print_json, results_console
+from temper_core.console import Progress, bounded_memory, print_json, results_console
 from temper_plugin_tracer.trace.analysis.report import LEVELS, Report
-from temper_plugin_tracer.trace.commands.bounded_memory import bounded_memory
 
 USUAL_ROWS, MOST_ROWS = 20, 5_000
 QUIET_S = 1.0
