@@ -26,6 +26,9 @@ CSV_COLUMNS = (
     "memory_limit_bytes",
     "recommended_memory_limit_bytes",
     "reasons",
+    "owner",
+    "replicas",
+    "degraded",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MIB = 1024 * 1024
@@ -54,13 +57,16 @@ def as_markdown(document: Row) -> str:
 
 
 def as_csv(document: Row) -> str:
-    """Return the report as CSV (RFC 4180). A ``'`` precedes text that a spreadsheet would run."""
+    """Return the report as CSV (RFC 4180, but lines end with a line feed only).
+
+    A ``'`` precedes text that a spreadsheet would run. Standard output replaces carriage returns.
+    """
     output = io.StringIO()
-    writer = csv.writer(output)
+    writer = csv.writer(output, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for row in rows(document, "containers"):
         writer.writerow([_csv_cell(row, column) for column in CSV_COLUMNS])
-    return output.getvalue().rstrip("\r\n")
+    return output.getvalue().rstrip("\n")
 
 
 def needs_change(document: Row) -> list[Row]:
@@ -70,10 +76,9 @@ def needs_change(document: Row) -> list[Row]:
 
 def _cells(row: Row) -> tuple[str, ...]:
     now, wanted = table(row, "current"), table(row, "recommended")
-    name = "/".join(filter(None, (pod_key(row), text(row, "container"))))
     return (
         "=" if row.get("keeps") is True else "*",
-        name,
+        _name(row),
         _verdict(row),
         _change(_cores(now, "cpu_request_millis"), _cores(wanted, "cpu_request_millis")),
         _change(_cores(now, "cpu_limit_millis"), _cores(wanted, "cpu_limit_millis")),
@@ -83,7 +88,18 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
+def _name(row: Row) -> str:
+    """Return the pod, or the workload with its replicas, and the container."""
+    if text(row, "pod") or not (replicas := number(row, "replicas")):
+        return "/".join(filter(None, (pod_key(row), text(row, "container"))))
+    workload = text(row, "owner").partition("/")[2]
+    name = "/".join(filter(None, (text(row, "namespace"), workload, text(row, "container"))))
+    return f"{name} x{replicas:.0f}"
+
+
 def _verdict(row: Row) -> str:
+    if row.get("degraded") is True:
+        return f"{text(row, 'verdict')} (degraded)"
     names = _texts(row, "hot_threads")
     return f"{text(row, 'verdict')} ({', '.join(names)})" if names else text(row, "verdict")
 

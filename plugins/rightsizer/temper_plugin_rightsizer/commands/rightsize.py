@@ -1,4 +1,4 @@
-"""``temper rightsize``: show what the node's agent recommends."""
+"""``temper rightsize``: show what the node's agent recommends, or what a Prometheus tells."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +17,12 @@ from temper_core.console import (
 )
 from temper_core.observed import pod_key, rows
 from temper_plugin_rightsizer.commands.backtest import command as backtest
+from temper_plugin_rightsizer.commands.fleet import (
+    FleetQuestion,
+    fleet_options,
+    fleet_report,
+    of_workload,
+)
 from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
@@ -52,6 +58,7 @@ class PodOrCommand(click.Group):
     type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
     help="The hours of history that the advice follows from. [default: the agent's setting]",
 )
+@fleet_options
 @click.option(
     "--explain/--no-explain", default=True, show_default=True, help="Show the reasons in a table."
 )
@@ -66,10 +73,11 @@ class PodOrCommand(click.Group):
     show_default=True,
     help="The format of the report.",
 )
-def show(
+def show(  # noqa: PLR0913 - one argument for each option
     *,
     pod: str | None,
     hours: int | None,
+    fleet: FleetQuestion,
     explain: bool,
     fail_on_change: bool,
     settings_path: Path | None,
@@ -78,9 +86,13 @@ def show(
     """Recommend requests and limits of the containers on this node, or of POD.
 
     The advice follows from the demand of single threads: a thread that keeps a core busy needs a
-    core of its own, and four threads that use as much together do not.
+    core of its own, and four threads that use as much together do not. With --prometheus the
+    containers are those of a fleet, and POD is the name of a workload.
     """
-    document = _of_pod(_asked(settings_path, hours), pod)
+    if fleet.url is None:
+        document = _of_pod(_asked(settings_path, hours), pod)
+    else:
+        document = of_workload(fleet_report(fleet, hours), pod)
     if output == "json":
         print_json(document)
     else:

@@ -1,0 +1,154 @@
+"""The options of ``temper rightsize`` for a fleet, and the report that they ask for."""
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import frozen
+
+from temper_core import InputError
+from temper_core.console import Progress, Row, printable, shown
+from temper_core.observed import rows, text
+from temper_plugin_rightsizer.fleet.durations import HOUR_S, MINUTE_S, as_duration, duration_s
+
+USUAL_HOURS = 6
+LEAST_STEP_S, MOST_STEP_S = 10, HOUR_S
+MOST_KNOWN = 10
+
+
+def step_of(_: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
+    """Return the seconds of ``--step``. Raises BadParameter if they are out of range."""
+    if value is None:
+        return None
+    try:
+        seconds = duration_s(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+    if not LEAST_STEP_S <= seconds <= MOST_STEP_S:
+        least, most = as_duration(LEAST_STEP_S), as_duration(MOST_STEP_S)
+        raise click.BadParameter(f"must be from {least} to {most}", param=parameter)
+    return seconds
+
+
+@frozen
+class FleetQuestion:
+    """What to ask which Prometheus. Without a ``url`` it is the node's agent that is asked."""
+
+    url: str | None = None
+    token_file: Path | None = None
+    ca_file: Path | None = None
+    tenant: str | None = None
+    namespaces: tuple[str, ...] = ()
+    selectors: tuple[str, ...] = ()
+    step_s: int | None = None
+
+
+OPTIONS = {
+    "url": click.option(
+        "--prometheus",
+        "url",
+        metavar="URL",
+        help="Ask this Prometheus, Thanos or Mimir about a fleet, in place of the node's agent.",
+    ),
+    "token_file": click.option(
+        "--prometheus-token-file",
+        "token_file",
+        type=click.Path(path_type=Path),
+        help="A file with the bearer token for it.",
+    ),
+    "ca_file": click.option(
+        "--prometheus-ca-file",
+        "ca_file",
+        type=click.Path(path_type=Path),
+        help="The certificates (PEM) that its own is checked by. [default: the system's]",
+    ),
+    "tenant": click.option(
+        "--prometheus-tenant", "tenant", metavar="NAME", help="The tenant of a Mimir."
+    ),
+    "namespaces": click.option(
+        "--namespace",
+        "namespaces",
+        metavar="NAME",
+        multiple=True,
+        help="Only this namespace of the fleet. May be repeated.",
+    ),
+    "selectors": click.option(
+        "--selector",
+        "selectors",
+        metavar="LABEL=VALUE",
+        multiple=True,
+        help="Only series with this label, such as cluster=east. May be repeated.",
+    ),
+    "step_s": click.option(
+        "--step",
+        "step_s",
+        callback=step_of,
+        metavar="DURATION",
+        help="The distance of two measurements of the fleet, at least that of two scrapes. "
+        "[default: 1m]",
+    ),
+}
+"""The options by the fields of FleetQuestion."""
+
+
+def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give *command* the options of a fleet, as its argument ``fleet``."""
+
+    @wraps(command)
+    def asking(**given: Any) -> None:  # noqa: ANN401 - click's own
+        question = FleetQuestion(**{name: given.pop(name) for name in OPTIONS})
+        if question.url is None and question != FleetQuestion():
+            raise InputError("an option of a fleet, such as --namespace, needs --prometheus")
+        command(fleet=question, **given)
+
+    decorated: Callable[..., None] = asking
+    for option in reversed(OPTIONS.values()):
+        decorated = option(decorated)
+    return decorated
+
+
+def fleet_report(question: FleetQuestion, hours: int | None) -> Row:
+    """Return the report that *question* asks for, by the last *hours*.
+
+    Notes on what the server cannot know go to standard error. Raises InputError or MachineError.
+    """
+    from temper_plugin_rightsizer.fleet.access import access  # noqa: PLC0415 - slow
+    from temper_plugin_rightsizer.fleet.prometheus import Prometheus  # noqa: PLC0415
+    from temper_plugin_rightsizer.fleet.queries import Scope, matchers_of  # noqa: PLC0415
+    from temper_plugin_rightsizer.fleet.reading import Fleet  # noqa: PLC0415
+    from temper_plugin_rightsizer.fleet.report import report  # noqa: PLC0415
+    from temper_plugin_rightsizer.fleet.windows import Window  # noqa: PLC0415
+
+    way = access(question.url or "", question.token_file, question.ca_file, question.tenant)
+    scope = Scope(matchers_of(question.selectors), question.namespaces)
+    step_s = question.step_s or MINUTE_S
+    window = Window(int(time.time()), step_s, (hours or USUAL_HOURS) * HOUR_S // step_s)
+    progress = Progress()
+    with Prometheus(way, notice=lambda asked: progress.show(f"query {asked}")) as prometheus:
+        document = report(Fleet(prometheus, scope, window))
+    progress.end(f"{len(rows(document, 'containers'))} containers by {prometheus.asked} queries")
+    for note in document["notes"]:
+        click.echo(f"note: {printable(note)}", err=True)
+    return document
+
+
+def of_workload(document: Row, wanted: str | None) -> Row:
+    """Return the report of one workload only: a name, ``kind/name`` or ``namespace/name``."""
+    if wanted is None:
+        return document
+    containers = rows(document, "containers")
+    chosen = [row for row in containers if wanted in _names(row)]
+    if not chosen:
+        known = sorted({f"{text(row, 'namespace')}/{_names(row)[0]}" for row in containers})
+        first = ", ".join(map(shown, known[:MOST_KNOWN]))
+        raise InputError(f"no demand of {wanted} is known; known are: {first or 'none'}")
+    return {**document, "containers": chosen}
+
+
+def _names(row: Row) -> tuple[str, str, str, str]:
+    namespace, owner = text(row, "namespace"), text(row, "owner")
+    name = owner.partition("/")[2]
+    return name, owner, f"{namespace}/{name}", f"{namespace}/{owner}"

@@ -1,0 +1,108 @@
+"""Reads the demand of a fleet, some namespaces at a time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from attrs import define
+
+from temper_core import InputError
+from temper_plugin_rightsizer.fleet import queries
+from temper_plugin_rightsizer.fleet.answers import Series
+from temper_plugin_rightsizer.fleet.batch import Batch, Exporters
+from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
+from temper_plugin_rightsizer.fleet.durations import as_duration
+from temper_plugin_rightsizer.fleet.prometheus import Prometheus
+from temper_plugin_rightsizer.fleet.queries import EXPORTED, OLD_KUBELET, USUAL, Names, Scope
+from temper_plugin_rightsizer.fleet.windows import Window
+
+MOST_CONTAINERS = 4000
+"""Containers whose histograms are held at once, unless one namespace has more."""
+
+
+@define
+class Fleet:
+    """Reads what *prometheus* knows of the containers in *scope* within *window*."""
+
+    prometheus: Prometheus
+    scope: Scope
+    window: Window
+
+    def exporters(self) -> Exporters:
+        """Return the labels of each exporter. Raises InputError without usage of containers."""
+        usage = self._first((USUAL, OLD_KUBELET), self._usage)
+        if usage is None:
+            raise InputError(
+                f"the server has no {queries.CPU} of a container in this scope; it comes from "
+                "the kubelet's /metrics/cadvisor"
+            )
+        return Exporters(
+            usage=usage,
+            state=self._first((EXPORTED, USUAL), self._state),
+            threads=self._first((EXPORTED, USUAL), self._threads),
+        )
+
+    def clusters(self, exporters: Exporters) -> int:
+        """Return how many values the label ``cluster`` has."""
+        return len(self._now(f"count by (cluster) ({self._usage(exporters.usage)})"))
+
+    def demands(self, exporters: Exporters) -> Iterator[Mapping[Key, FleetDemand]]:
+        """Yield the demand of all containers of some namespaces.
+
+        Raises InputError or MachineError for what the server answers.
+        """
+        for namespaces, size in self._batches(exporters.usage):
+            batch = Batch(self.prometheus, self.scope.of(namespaces), self.window, exporters, size)
+            with self._judged():
+                yield batch.demands()
+
+    def _batches(self, names: Names) -> Iterator[tuple[Sequence[str], int]]:
+        """Yield namespaces with the number of their containers, ``MOST_CONTAINERS`` at most."""
+        seen = (
+            f"last_over_time({self.scope.containers(queries.CPU, names)}[{self.window.seconds}s])"
+        )
+        sizes = self._now(f"count by ({names.namespace}) (count by ({names.by}) ({seen}))")
+        batch: list[str] = []
+        total = 0
+        with self._judged():
+            counts = [
+                (each.labels.get(names.namespace, ""), int(count))
+                for each in sizes
+                for _, count in each.values()
+            ]
+        for namespace, count in sorted(counts):
+            if batch and total + count > MOST_CONTAINERS:
+                yield batch, total
+                batch, total = [], 0
+            batch.append(namespace)
+            total += count
+        if batch:
+            yield batch, total
+
+    def _usage(self, names: Names) -> str:
+        return self.scope.containers(queries.CPU, names)
+
+    def _state(self, names: Names) -> str:
+        either = f'__name__=~"{queries.POD_OWNER}|{queries.CONTAINERS}"'
+        return self.scope.select("", names, either, f'{names.pod}!=""')
+
+    def _threads(self, names: Names) -> str:
+        return self.scope.containers(queries.THREADS, names)
+
+    def _first(self, either: Sequence[Names], selector: Callable[[Names], str]) -> Names | None:
+        """Return the first of *either* whose labels the selected series have."""
+        for names in either:
+            seen = f"last_over_time({selector(names)}[{as_duration(self.window.seconds)}])"
+            if self._now(f"count({seen})"):
+                return names
+        return None
+
+    def _now(self, query: str) -> Sequence[Series]:
+        return self.prometheus.at(query, self.window.end).series
+
+    @contextmanager
+    def _judged(self) -> Iterator[None]:
+        """Turn a damaged sample into a MachineError."""
+        try:
+            yield
+        except ValueError as error:
+            raise self.prometheus.damaged(error) from error

@@ -1,0 +1,147 @@
+"""The report of a fleet: advice for each container of a workload, as JSON."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import asdict, evolve
+
+from temper_core import rfc3339
+from temper_plugin_rightsizer.advice.advising import advise, confidence
+from temper_plugin_rightsizer.advice.cpu import cores, round_up
+from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
+from temper_plugin_rightsizer.fleet.batch import Exporters
+from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
+from temper_plugin_rightsizer.fleet.queries import CONTAINERS, THREADS
+from temper_plugin_rightsizer.fleet.reading import Fleet
+from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
+
+SOURCE = "prometheus"
+
+
+def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
+    """Return advice for all containers of *fleet*, and what the server cannot know.
+
+    Raises InputError or MachineError for what the server answers.
+    """
+    exporters = fleet.exporters()
+    notes = _notes(exporters, fleet.clusters(exporters))
+    rows = [
+        _row(key, found, fleet.window.step_s, options)
+        for demands in fleet.demands(exporters)
+        for key, found in demands.items()
+        if found.demand.cpu.seconds
+    ]
+    warnings = [f"the server warns: {warning}" for warning in fleet.prometheus.warnings]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "source": SOURCE,
+        "at": rfc3339(fleet.window.end),
+        "window_s": fleet.window.seconds,
+        "step_s": fleet.window.step_s,
+        "options": asdict(options),
+        "notes": [*notes, *warnings],
+        "containers": sorted(rows, key=_place),
+    }
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["namespace"], row["owner"], row["container"]
+
+
+def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
+    if exporters.threads is None:
+        yield f"no {THREADS}: whether a thread is hot is not known without agents"
+    if exporters.state is None:
+        yield f"no {CONTAINERS}: owners, requests and limits are not known"
+    if clusters > 1:
+        yield (
+            f"{clusters} clusters: workloads of the same name are merged; choose one by "
+            "--selector cluster=NAME"
+        )
+
+
+def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> Mapping[str, Any]:
+    workload, container = key
+    demand = found.demand
+    advice = fleet_advice(found, step_s, options)
+    hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else None
+    return {
+        "namespace": workload.namespace,
+        "pod": workload.name if workload.kind == "Pod" else "",
+        "owner": workload.owner,
+        "container": container,
+        "replicas": len(found.living or found.replicas),
+        **asdict(advice),
+        "degraded": is_degraded(found, options),
+        "not_known": list(_not_known(found)),
+        "used": {
+            "cpu_mean": round(demand.cpu.mean(), 3),
+            "cpu_percentile": round(demand.cpu.percentile(options.percentile), 3),
+            "cpu_peak": round(demand.cpu.peak(), 3),
+            "hottest_thread": None if hottest is None else round(hottest, 3),
+            "memory_peak_bytes": demand.counts.peak_bytes,
+            "throttled_s": round(demand.counts.throttled_s, 3),
+        },
+    }
+
+
+def fleet_advice(found: FleetDemand, step_s: int, options: AdviceOptions = USUAL) -> Advice:
+    """Return advice for one container of a workload, with what is not known among the reasons.
+
+    The measured time is that of the window in which any replica was measured.
+    """
+    advice = advise(found.demand, found.current or Resources(), options)
+    learned_s = found.covered.bit_count() * step_s
+    reasons = list(advice.reasons)
+    if not found.demand.ranks:
+        reasons[0] = _without_threads(found, options)
+    reasons[1:1] = _limits_of_knowledge(found, advice, options)
+    return evolve(
+        advice, learned_s=learned_s, confidence=confidence(learned_s), reasons=tuple(reasons)
+    )
+
+
+def is_degraded(found: FleetDemand, options: AdviceOptions = USUAL) -> bool:
+    """Return whether a thread may be hot that nobody has measured.
+
+    A thread does not use more than its container. So none is hot in a container that is idle.
+    """
+    used = found.demand.cpu.percentile(options.percentile)
+    return not found.demand.ranks and used >= options.hot
+
+
+def _without_threads(found: FleetDemand, options: AdviceOptions) -> str:
+    """Return the reason of the CPU request of a container whose threads are not known."""
+    used = found.demand.cpu.percentile(options.percentile)
+    threads = (
+        "no thread data, so a hot thread is not known"
+        if is_degraded(found, options)
+        else f"so no thread is hot ({options.hot:g})"
+    )
+    request = cores(round_up(options.margin * used * 1000))
+    return (
+        f"P{options.percentile * 100:g} of the container is {used:.2f} CPUs, {threads}: "
+        f"{options.margin:g} x {used:.2f} = {request}"
+    )
+
+
+def _limits_of_knowledge(
+    found: FleetDemand, advice: Advice, options: AdviceOptions
+) -> Iterable[str]:
+    if found.demand.ranks:
+        watched, measured = len(found.watched), len(found.replicas)
+        if watched < measured:
+            yield f"threads are known of {watched} of {measured} replicas"
+        rest = found.demand.rests[0].percentile(options.percentile)
+        if advice.verdict is Verdict.EXCLUSIVE and rest >= options.hot:
+            yield f"only the busiest thread is known: the rest of {rest:.2f} may have a hot one too"
+    if found.current is None:
+        yield "requests and limits are not known"
+
+
+def _not_known(found: FleetDemand) -> Iterable[str]:
+    if not found.demand.ranks:
+        yield "threads"
+    if found.current is None:
+        yield "resources"

@@ -1,0 +1,334 @@
+"""``temper rightsize --prometheus`` against a real Prometheus with generated series."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.patience import PATIENCE_S
+from tests.rightsizer.fleet_series import (
+    MIB,
+    Container,
+    Series,
+    deployed,
+    make_blocks,
+    owned,
+    serving,
+)
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+DAY_S = 24 * 3600
+
+
+def shop(series):
+    """Add programs that agents watch."""
+    for name, hottest in (("busy", 1.0), ("easy", 0.3)):
+        deployed(series, "shop", f"{name}-7c9f-x1", name)
+        container = Container(series, "shop", f"{name}-7c9f-x1").uses(1.2).pauses()
+        container.hottest(hottest).sized(cpu_request=0.5, memory_request=128 * MIB)
+
+
+def plain(series):
+    """Add the same programs on nodes without agents, and an idle one."""
+    for name, used in (("busy", 1.2), ("easy", 1.2), ("idle", 0.2)):
+        deployed(series, "plain", f"{name}-7c9f-x1", name)
+        Container(series, "plain", f"{name}-7c9f-x1").uses(used).sized(cpu_request=0.5)
+
+
+def scaled(series):
+    """Add a Deployment with three replicas, of which one is busier."""
+    for number, used in enumerate((0.1, 0.2, 0.6)):
+        pod = f"web-7c9f-x{number}"
+        deployed(series, "scaled", pod, "web")
+        Container(series, "scaled", pod).uses(used, (100 + number) * MIB).sized(cpu_request=0.1)
+    # A replica that agents watch, of a Deployment whose other one they do not.
+    for number in range(2):
+        deployed(series, "scaled", f"half-7c9f-x{number}", "half")
+        half = Container(series, "scaled", f"half-7c9f-x{number}").uses(1.2)
+        if number:
+            half.hottest(1.0)
+
+
+def limited(series):
+    """Add containers with limits that they ran into."""
+    slow = Container(series, "limited", "slow").uses(0.4).throttled(0.2)
+    slow.sized(cpu_request=0.25, cpu_limit=0.5)
+    told = Container(series, "limited", "told").uses(0.1, 250 * MIB)
+    told.grows("container_oom_events_total", told.labels)
+    told.sized(memory_request=256 * MIB, memory_limit=256 * MIB)
+    missed = Container(series, "limited", "missed").uses(0.1, 250 * MIB)
+    missed.grows("kube_pod_container_status_restarts_total", missed.state)
+    reason = "kube_pod_container_status_last_terminated_reason"
+    series.gauge(reason, 1, series.times[-100:], reason="OOMKilled", **missed.state)
+    missed.sized(memory_request=256 * MIB, memory_limit=256 * MIB)
+    fine = Container(series, "limited", "fine").uses(0.4).throttled(0.001)
+    fine.sized(cpu_request=0.5, cpu_limit=1)
+    old = Container(series, "limited", "old").uses(0.1, 100 * MIB)
+    times = range(series.now - 10 * DAY_S, series.now - 10 * DAY_S + 600, 60)
+    series.gauge("container_memory_working_set_bytes", 900 * MIB, times, **old.labels)
+    series.gauge(
+        "container_memory_working_set_bytes",
+        MIB,
+        range(series.now - 13 * DAY_S, series.now, 6 * 3600),
+        namespace="limited",
+        pod="other",
+        container="app",
+    )
+
+
+def owners(series):
+    """Add a pod of each kind of owner."""
+    for pod, kind, name in (
+        ("db-0", "StatefulSet", "db"),
+        ("logs-x1", "DaemonSet", "logs"),
+        ("once-x1", "Job", "once"),
+        ("tidy-29012345-x1", "Job", "tidy-29012345"),
+        ("sweep-now-x1", "Job", "sweep-now"),
+        ("etcd-node-1", "Node", "node-1"),
+        ("lonely-rs-x1", "ReplicaSet", "lonely-rs"),
+        ("bare", "<none>", "<none>"),
+    ):
+        owned(series, "owners", pod, kind, name)
+        Container(series, "owners", pod).uses(0.1)
+    job = {"job_name": "sweep-now", "owner_kind": "CronJob", "owner_name": "sweep"}
+    series.gauge("kube_job_owner", 1, namespace="owners", **job)
+
+
+def labels(series):
+    """Add containers whose series have other labels."""
+    Container(series, "ancient", "web", names=("pod_name", "container_name")).uses(0.3)
+    odd = Container(series, "odd", "web").uses(1.2)
+    odd.sized(prefix="exported_", cpu_request=0.7)
+    exported = {f"exported_{name}": value for name, value in odd.state.items()}
+    target = {"namespace": "temper", "pod": "temper-agent-x", "container": "agent"}
+    series.gauge("temper_container_hottest_thread_cpus", 1.0, **target, **exported)
+    # An old kubelet's series by CPU, and the cgroup of a predecessor that ended.
+    web = Container(series, "cpus", "web")
+    for cpu in ("cpu00", "cpu01"):
+        series.counter("container_cpu_usage_seconds_total", 0.2, cpu=cpu, **web.labels)
+    series.counter("container_cpu_usage_seconds_total", 0.1, **{**web.labels, "id": "/before"})
+    for cluster in ("east", "west"):
+        twin = {"namespace": "twins", "pod": "web", "container": "app", "cluster": cluster}
+        used = 0.1 if cluster == "east" else 0.4
+        series.counter("container_cpu_usage_seconds_total", used, **twin)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """Return the address of a Prometheus that knows all these containers."""
+    folder = tmp_path_factory.mktemp("fleet")
+    series = Series(int(time.time()))
+    for add in (shop, plain, scaled, limited, owners, labels):
+        add(series)
+    make_blocks(folder, series.lines())
+    with serving(folder) as address:
+        yield address
+
+
+def rightsize(address, *options):
+    command = [TEMPER, "rightsize", "--prometheus", address, *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+def document(address, *options):
+    done = rightsize(address, "--output", "json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def by_owner(address, namespace, *options):
+    found = document(address, "--namespace", namespace, *options)["containers"]
+    assert len({row["owner"] for row in found}) == len(found)
+    return {row["owner"]: row for row in found}
+
+
+def test_one_hot_thread_gets_a_core_and_four_lazy_ones_share(address):
+    rows = by_owner(address, "shop")
+
+    busy, easy = rows["Deployment/busy"], rows["Deployment/easy"]
+    assert (busy["verdict"], busy["degraded"]) == ("exclusive", False)
+    assert 1200 <= busy["recommended"]["cpu_request_millis"] <= 1330
+    assert (easy["verdict"], easy["degraded"]) == ("shared", False)
+    assert 1500 <= easy["recommended"]["cpu_request_millis"] <= 1580
+    assert busy["used"]["hottest_thread"] == pytest.approx(1.0, rel=0.05)
+    assert busy["current"]["cpu_request_millis"] == 500
+    assert busy["current"]["memory_request_bytes"] == 128 * MIB
+    assert busy["recommended"]["memory_request_bytes"] == 128 * MIB
+    assert busy["confidence"] == "high"
+    assert busy["learned_s"] == 6 * 3600
+
+
+def test_without_thread_data_both_are_shared_and_the_report_says_what_it_cannot_know(address):
+    report = document(address, "--namespace", "plain")
+    rows = {row["owner"]: row for row in report["containers"]}
+
+    for owner in ("Deployment/busy", "Deployment/easy"):
+        assert (rows[owner]["verdict"], rows[owner]["degraded"]) == ("shared", True)
+        assert rows[owner]["not_known"] == ["threads"]
+        assert "no thread data" in rows[owner]["reasons"][0]
+        assert rows[owner]["used"]["hottest_thread"] is None
+    assert any("temper_container_hottest_thread_cpus" in note for note in report["notes"])
+
+
+def test_a_container_that_uses_less_than_a_hot_thread_has_none(address):
+    idle = by_owner(address, "plain")["Deployment/idle"]
+
+    assert (idle["verdict"], idle["degraded"]) == ("shared", False)
+    assert "no thread is hot" in idle["reasons"][0]
+
+
+def test_replicas_of_a_deployment_are_one_row(address):
+    web = by_owner(address, "scaled")["Deployment/web"]
+
+    assert web["replicas"] == 3
+    assert web["learned_s"] == 6 * 3600
+    # A third of the time is that of the busiest replica, so it is the P95 of all.
+    assert web["used"]["cpu_percentile"] == pytest.approx(0.6, rel=0.06)
+    assert web["used"]["cpu_mean"] == pytest.approx(0.3, rel=0.06)
+    assert web["used"]["memory_peak_bytes"] == 102 * MIB
+
+
+def test_threads_of_one_replica_stand_for_all_and_the_reason_says_so(address):
+    half = by_owner(address, "scaled")["Deployment/half"]
+
+    assert half["verdict"] == "exclusive"
+    assert "threads are known of 1 of 2 replicas" in half["reasons"]
+
+
+def test_a_limit_that_throttles_is_raised_and_another_stays(address):
+    rows = by_owner(address, "limited")
+
+    slow, fine = rows["Pod/slow"], rows["Pod/fine"]
+    assert slow["current"]["cpu_limit_millis"] == 500
+    assert slow["recommended"]["cpu_limit_millis"] == 750
+    assert any("throttled in 20.0%" in reason for reason in slow["reasons"])
+    assert slow["used"]["throttled_s"] == pytest.approx(6 * 3600 / 100, rel=0.02)
+    assert fine["recommended"]["cpu_limit_millis"] == 1000
+
+
+@pytest.mark.parametrize("pod", ["told", "missed"])
+def test_an_oom_kill_raises_the_memory_limit(address, pod):
+    row = by_owner(address, "limited")[f"Pod/{pod}"]
+
+    assert row["current"]["memory_limit_bytes"] == 256 * MIB
+    assert row["recommended"]["memory_limit_bytes"] == 384 * MIB
+    assert any("1 OOM kills" in reason for reason in row["reasons"])
+
+
+def test_a_peak_of_memory_ten_days_ago_counts(address):
+    old = by_owner(address, "limited")["Pod/old"]
+
+    assert old["used"]["memory_peak_bytes"] == 900 * MIB
+    assert old["recommended"]["memory_request_bytes"] == 1080 * MIB
+
+
+def test_each_kind_of_owner_is_told(address):
+    assert set(by_owner(address, "owners")) == {
+        "StatefulSet/db",
+        "DaemonSet/logs",
+        "Job/once",
+        "CronJob/tidy",
+        "CronJob/sweep",
+        "Pod/etcd-node-1",
+        "ReplicaSet/lonely-rs",
+        "Pod/bare",
+    }
+
+
+def test_the_labels_of_an_old_kubelet_are_understood(address):
+    (row,) = by_owner(address, "ancient").values()
+
+    assert (row["pod"], row["container"]) == ("web", "app")
+    assert row["not_known"] == ["threads", "resources"]
+    assert "requests and limits are not known" in row["reasons"]
+
+
+def test_labels_that_a_scrape_renamed_are_understood(address):
+    (row,) = by_owner(address, "odd").values()
+
+    assert row["verdict"] == "exclusive"
+    assert row["current"]["cpu_request_millis"] == 700
+
+
+def test_cpus_of_one_cgroup_add_up_and_cgroups_of_one_container_do_not(address):
+    (row,) = by_owner(address, "cpus").values()
+
+    assert row["used"]["cpu_percentile"] == pytest.approx(0.4, rel=0.06)
+
+
+def test_clusters_that_are_merged_are_told_and_can_be_told_apart(address):
+    both = document(address, "--namespace", "twins")
+    east = document(address, "--namespace", "twins", "--selector", "cluster=east")
+
+    assert any(note.startswith("2 clusters") for note in both["notes"])
+    assert not any("clusters" in note for note in east["notes"])
+    assert east["containers"][0]["used"]["cpu_percentile"] == pytest.approx(0.1, rel=0.06)
+
+
+def test_a_report_of_all_namespaces_has_each_container_once(address):
+    report = document(address)
+
+    places = [(row["namespace"], row["owner"], row["container"]) for row in report["containers"]]
+    assert places == sorted(set(places))
+    assert {"shop", "plain", "scaled", "limited", "owners"} <= {place[0] for place in places}
+    assert report["source"] == "prometheus"
+
+
+def test_a_coarser_step_and_less_time_tell_the_same(address):
+    rows = by_owner(address, "shop", "--hours", "2", "--step", "5m")
+
+    assert rows["Deployment/busy"]["verdict"] == "exclusive"
+    assert rows["Deployment/busy"]["learned_s"] == 2 * 3600
+
+
+def test_the_table_names_workload_replicas_and_degraded_verdicts(address):
+    table = rightsize(address, "--namespace", "scaled", "--no-explain").stdout
+    degraded = rightsize(address, "busy", "--namespace", "plain").stdout
+
+    assert "scaled/web/app x3" in table
+    assert "shared (degraded)" in degraded
+
+
+def test_csv_has_the_owner_and_the_replicas(address):
+    done = rightsize(address, "shop/busy", "--namespace", "shop", "--output", "csv")
+
+    (row,) = csv.DictReader(io.StringIO(done.stdout))
+    assert (row["owner"], row["replicas"], row["degraded"]) == ("Deployment/busy", "1", "False")
+
+
+def test_a_change_that_is_due_fails_on_request(address):
+    assert rightsize(address, "--namespace", "shop", "--fail-on-change").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--namespace", "nowhere"), "has no container_cpu_usage_seconds_total"),
+        (("nothing", "--namespace", "shop"), "known are: shop/busy, shop/easy"),
+        (("--selector", "cluster"), "must be a label and its value"),
+        (("--selector", "a=1", "--selector", "a=2"), "a is given twice"),
+        (("--step", "5"), "must be a duration"),
+        (("--step", "5h"), "must be from 10s to 3600s"),
+        (("--prometheus-ca-file", "/dev/null"), "needs an address with https"),
+    ],
+)
+def test_a_wrong_option_gets_one_line(address, options, said):
+    done = rightsize(address, *options)
+
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
+
+
+def test_options_of_a_fleet_need_its_address():
+    done = subprocess.run(
+        [TEMPER, "rightsize", "--namespace", "shop"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "needs --prometheus" in done.stderr
