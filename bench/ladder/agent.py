@@ -119,6 +119,15 @@ class Agent:
         """Return the CPUs that each layer owns now."""
         return {each["name"]: each["cpus"] for each in self.ask("/observe?top=1").get("layers", [])}
 
+    def wait_for_profile(self, pod: str, profile: str) -> None:
+        """Wait until a pod has a profile, or raise NotInTime. A slow plugin is loaded late."""
+        began, seen = time.monotonic(), ""
+        while seen != profile:
+            if time.monotonic() - began > ENFORCING_S or self._process.poll() is not None:
+                raise NotInTime(f"{pod} has not the profile {profile}: {seen or 'none'}")
+            time.sleep(ASK_S)
+            seen = self.ask(f"/explain?pod={NAMESPACE}/{pod}").get("profile") or ""
+
     def is_demoted(self, pod: str) -> bool:
         """Return whether the plan demotes a layer of a pod."""
         places = self.ask(f"/explain?pod={NAMESPACE}/{pod}").get("places") or []

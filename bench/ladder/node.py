@@ -70,6 +70,9 @@ class Node:
                 agent_running(self.files, self.programs.temper, self.agent_cgroup)
             )
             agent.wait_for("safe_mode" if arm.is_stock else "enforcing")
+            if arm.pack:
+                agent.wait_for_profile(SERVER, arm.pack)
+                agent.wait_for("enforcing")
             _check_demotion(agent, arm)
             yield agent
 

@@ -1,9 +1,10 @@
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from bench.ladder.agent import Agent, Files, hashed, merged, to_toml
+from bench.ladder.agent import Agent, Files, NotInTime, hashed, merged, to_toml
 from bench.ladder.arms import ARMS, HIGH, Arm
 from temper_core.profiles.documents import parse_profile
 from temper_core.settings.reader import load
@@ -43,6 +44,31 @@ def test_the_settings_of_every_arm_are_the_agents(tmp_path, name):
 @pytest.mark.parametrize("name", [name for name, arm in ARMS.items() if arm.profile])
 def test_the_profile_of_every_arm_is_one(name):
     assert parse_profile(ARMS[name].profile, name).id == "ladder"
+
+
+def make_agent(monkeypatch, profiles):
+    answers = iter(profiles)
+    ended = SimpleNamespace(poll=lambda: None)
+    agent = Agent(ended, Path("cgroup"), Path("log"))
+    monkeypatch.setattr(agent, "ask", lambda _: {"profile": next(answers)})
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return agent, answers
+
+
+def test_an_arm_with_a_builtin_profile_waits_until_the_pod_has_it(monkeypatch):
+    agent, left = make_agent(monkeypatch, ["", "", "redis", "later"])
+
+    agent.wait_for_profile("api", "redis")
+
+    assert list(left) == ["later"]
+
+
+def test_a_profile_that_never_comes_ends_the_ladder(monkeypatch):
+    agent, _ = make_agent(monkeypatch, ["other"] * 9)
+    monkeypatch.setattr("bench.ladder.agent.ENFORCING_S", 0.0)
+
+    with pytest.raises(NotInTime, match="api has not the profile redis"):
+        agent.wait_for_profile("api", "redis")
 
 
 def test_an_arm_leaves_nothing_of_the_one_before(tmp_path):

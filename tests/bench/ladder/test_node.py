@@ -18,7 +18,7 @@ CRITICAL_ARMS = [
 
 
 @pytest.fixture
-def is_demoted(tmp_path):
+def explained(tmp_path):
     machine = tmp_path / "machine.toml"
     machine.write_text(f"cores = {CPUS // 2}\nthreads_per_core = 2\n")
 
@@ -28,10 +28,19 @@ def is_demoted(tmp_path):
         given = {"pods": files.pods, "settings": files.settings, "profiles": files.profiles}
         options = [f"--{key}={path}" for key, path in {**given, "machine": machine}.items()]
         asked = ["ladder/api", *options, "--steered", "--output=json"]
-        places = json.loads(CliRunner().invoke(command, asked).stdout)["places"]
-        return any(place["demoted"] for place in places)
+        return json.loads(CliRunner().invoke(command, asked).stdout)
 
     return ask
+
+
+@pytest.fixture
+def is_demoted(explained):
+    return lambda *given: any(place["demoted"] for place in explained(*given)["places"])
+
+
+@pytest.mark.parametrize("name", [name for name, arm in ARMS.items() if arm.pack])
+def test_the_server_of_a_builtin_profiles_arm_has_that_profile(explained, name):
+    assert explained(ARMS[name])["profile"] == ARMS[name].pack
 
 
 @pytest.mark.parametrize("limit", [0, 1500])
