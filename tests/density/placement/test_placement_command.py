@@ -101,6 +101,19 @@ def test_a_file_that_holds_no_pod_is_refused_in_one_line(tmp_path, text, said):
     assert ended.stderr.count("\n") == 1
 
 
+def test_a_file_without_end_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "pod.json"
+    with path.open("wb") as file:
+        file.truncate(1 << 32)
+
+    ended = placement("score", path, **NOWHERE)
+
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        f"temper: {path}: is larger than {64 << 20} bytes\n",
+    )
+
+
 def test_a_file_that_is_not_there_is_named():
     ended = placement("score", "absent.yaml", **NOWHERE)
 

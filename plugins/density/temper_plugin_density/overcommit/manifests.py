@@ -1,17 +1,14 @@
 """Reads pods from files: as objects, in lists, and as pod templates of workloads."""
 
-import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from attrs import frozen
 
 from temper_core import DocumentError
+from temper_plugin_density.object_files import read_objects
 
-LARGEST_BYTES = 64 * 1024 * 1024
 KNOWN_CLASSES: Mapping[str, int] = {
     "system-node-critical": 2_000_001_000,
     "system-cluster-critical": 2_000_000_000,
@@ -38,39 +35,11 @@ def read_manifests(path: Path) -> tuple[Manifest, ...]:
     """Return every pod of a file (``-`` is standard input). Raise DocumentError if it has none."""
     source = str(path)
     manifests = tuple(
-        manifest for document in _documents(path, source) for manifest in _manifests(document)
+        manifest for document in read_objects(path, source) for manifest in _manifests(document)
     )
     if not manifests:
         raise DocumentError(source, ["has neither a Pod nor a pod template"])
     return manifests
-
-
-def _documents(path: Path, source: str) -> list[Any]:
-    text = _text(path, source)
-    try:
-        if text.lstrip().startswith(("{", "[")):
-            return [json.loads(text)]
-        # Not libyaml's loader: deeply nested input would crash the process there.
-        return list(yaml.safe_load_all(text))
-    except (ValueError, LookupError, TypeError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise DocumentError(source, [f"is neither JSON nor YAML: {reason}"]) from error
-
-
-def _text(path: Path, source: str) -> str:
-    try:
-        if source == "-":
-            content = sys.stdin.buffer.read(LARGEST_BYTES + 1)
-        else:
-            with path.open("rb") as file:
-                content = file.read(LARGEST_BYTES + 1)
-        if len(content) > LARGEST_BYTES:
-            raise DocumentError(source, [f"is larger than {LARGEST_BYTES} bytes"])
-        return content.decode("utf-8-sig")
-    except OSError as error:
-        raise DocumentError(source, [error.strerror or str(error)]) from error
-    except ValueError as error:
-        raise DocumentError(source, ["is not UTF-8 text"]) from error
 
 
 def _manifests(document: object) -> Iterator[Manifest]:

@@ -1,17 +1,15 @@
 """``temper placement score``: reads nodes and pods once, and scores one pod."""
 
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import yaml
-
 from temper_core import DocumentError, InputError
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import about, find_access
+from temper_plugin_density.object_files import STANDARD_INPUT, read_objects
 from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.explaining import (
     RECKONED,
@@ -23,7 +21,6 @@ from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.watching import NODES, PODS, NodeFollower, PodFollower
 
 ENDINGS = (".yaml", ".yml", ".json")
-STANDARD_INPUT = "-"
 PRIORITY_CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 
 
@@ -47,14 +44,7 @@ def _is_file(pod: str) -> bool:
 
 def _read_file(path: str) -> Mapping[str, Any]:
     source = "standard input" if path == STANDARD_INPUT else path
-    try:
-        text = sys.stdin.read() if path == STANDARD_INPUT else Path(path).read_text()
-        documents = [document for document in yaml.safe_load_all(text) if document is not None]
-    except OSError as error:
-        raise InputError(f"{source}: {error.strerror or error}") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{source}: is neither JSON nor YAML: {reason[:300]}") from error
+    documents = read_objects(Path(path), source)
     pods = [
         document
         for document in documents

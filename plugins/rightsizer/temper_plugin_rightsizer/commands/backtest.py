@@ -36,7 +36,7 @@ MOST_LOSSES = 20
 @click.option(
     "--history",
     type=click.Path(path_type=Path),
-    help="A node's history: rightsizer/demand.sqlite in the agent's state directory.",
+    help="A node's history: instruments/rightsizer/demand.sqlite in the agent's state directory.",
 )
 @click.option(
     "--shapes",
