@@ -8,19 +8,35 @@ requested core-hours for each factor, so rules can be compared at any budget.
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from bench.ladder.plots import Series, svg
 from bench.ladder.spreads import Spread
+from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.backtest.replay import Sized, compare, outcomes, sized, total
-from temper_plugin_rightsizer.backtest.rules import HOUR_S, OURS, RULES, ThreadRule
+from temper_plugin_rightsizer.backtest.rules import (
+    HOUR_S,
+    OURS,
+    RULES,
+    PercentileRule,
+    Rule,
+    ThreadRule,
+)
 from temper_plugin_rightsizer.backtest.samples import Name, Step, steps_of_samples
 from temper_plugin_rightsizer.backtest.shapes import DAY_S, SHAPES
 from temper_plugin_rightsizer.commands.backtest import as_text, losses
 
-WINDOWS_H = (6, 24)
+OURS_BY_CHOICE: Mapping[str, Callable[[], Rule]] = {
+    "6 h": partial(ThreadRule, 6 * HOUR_S),
+    "24 h": partial(ThreadRule, 24 * HOUR_S),
+    "24 h, P98 x 1.1": partial(ThreadRule, 24 * HOUR_S, AdviceOptions(percentile=0.98, margin=1.1)),
+}
+OTHERS: Mapping[str, Callable[[], Rule]] = {
+    **{name: make for name, make in RULES.items() if name != OURS},
+    "percentile, P98": partial(PercentileRule, 0.98),
+}
 FACTORS = [0.7 + 0.05 * number for number in range(21)]
 MOST_SHOWN_H = 100.0
 """Points with more throttled hours are left out, so that the others can be told apart."""
@@ -34,9 +50,9 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="the folder of the plot")
     arguments = parser.parse_args()
     containers = made(arguments.days)
-    for hours in WINDOWS_H:
-        comparison = compare(containers, {**RULES, OURS: partial(ThreadRule, hours * HOUR_S)})
-        print(f"\n## {hours} hours of history\n\n{as_text(comparison)}")
+    for choice, make in OURS_BY_CHOICE.items():
+        comparison = compare(containers, {OURS: make, **OTHERS})
+        print(f"\n## {choice}\n\n{as_text(comparison)}")
         print(json.dumps(losses(comparison)))
     if arguments.write:
         (arguments.write / FILE).write_text(plotted(containers, arguments.days))
@@ -49,11 +65,10 @@ def made(days: int) -> Mapping[Name, Sequence[Step]]:
 
 def plotted(containers: Mapping[Name, Sequence[Step]], days: int) -> str:
     """Return the plot as SVG."""
-    rules = {f"{OURS}, {hours} h": partial(ThreadRule, hours * HOUR_S) for hours in WINDOWS_H}
-    others = {name: make for name, make in RULES.items() if name != OURS}
+    rules = {f"{OURS}, {choice}": make for choice, make in OURS_BY_CHOICE.items()}
     series = [
         Series(name, _curve({each: sized(steps, make()) for each, steps in containers.items()}))
-        for name, make in {**rules, **others}.items()
+        for name, make in {**rules, **OTHERS}.items()
     ]
     title = f"{len(containers)} made-up containers, {days} days"
     return svg(title, "requested core-hours", "throttled hours", series, is_joined=True)

@@ -5,12 +5,14 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
 
 from temper_core import InputError
 from temper_plugin_rightsizer.advice.advising import advise
+from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.records import Resources, Verdict
 from temper_plugin_rightsizer.backtest.replay import compare, outcome, sized, total
 from temper_plugin_rightsizer.backtest.rules import (
@@ -21,6 +23,7 @@ from temper_plugin_rightsizer.backtest.rules import (
     PeakRule,
     PercentileRule,
     Sizing,
+    ThreadRule,
 )
 from temper_plugin_rightsizer.backtest.samples import Sample, steps_of_samples
 from temper_plugin_rightsizer.backtest.shapes import DAY_S, SHAPES
@@ -183,6 +186,20 @@ shop/web,a,60,,0.5,,,1
 """
 
 
+def test_with_p98_of_a_day_ours_throttles_and_wastes_less_than_each_other_rule():
+    options = AdviceOptions(percentile=0.98, margin=1.1)
+    containers = steps_of_samples(sample for shape in SHAPES for sample in shape.samples(3 * DAY_S))
+
+    compared = compare(containers, {**RULES, OURS: partial(ThreadRule, DAY_S, options)})
+
+    totals = {rule: total(own.values()) for rule, own in compared.equal.items()}
+    ours = totals.pop(OURS)
+    for other in totals.values():
+        assert ours.throttled_s < other.throttled_s
+        assert ours.late_core_s < other.late_core_s
+        assert ours.wasted_core_s < other.wasted_core_s
+
+
 def test_samples_are_read_from_csv_and_from_lines_of_json(tmp_path):
     table, lines = tmp_path / "samples.csv", tmp_path / "samples.jsonl"
     table.write_text(CSV)
@@ -285,7 +302,8 @@ def test_the_memory_of_a_replay_is_bounded(tmp_path):
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
 
     assert ended.returncode == 2
-    assert ended.stderr == "temper: the demand takes more than 160 MiB of memory\n"
+    # The interpreter may add that it lacked memory to close a file.
+    assert ended.stderr.endswith("temper: the demand takes more than 160 MiB of memory\n")
 
 
 def test_a_missing_history_is_not_created(tmp_path):

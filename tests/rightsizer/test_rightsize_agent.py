@@ -140,6 +140,15 @@ def test_the_table_names_the_change_and_the_reason(settings):
 
 
 @pytest.mark.usefixtures("learned")
+def test_the_choices_of_the_command_reach_the_agent(settings):
+    done = rightsize(settings, "busy", "--percentile", "0.99", "--margin", "2", "--output", "json")
+
+    document = json.loads(done.stdout)
+    assert (document["options"]["percentile"], document["options"]["margin"]) == (0.99, 2)
+    assert "P99" in document["containers"][0]["reasons"][0]
+
+
+@pytest.mark.usefixtures("learned")
 def test_csv_has_a_row_for_each_container(settings):
     rows = list(csv.DictReader(io.StringIO(rightsize(settings, "--output", "csv").stdout)))
 

@@ -10,6 +10,7 @@ from attrs import asdict
 
 from temper_core import InputError
 from temper_core.console import bounded_memory, columns, print_json, printable
+from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.backtest.replay import (
     LEARNING_S,
     Comparison,
@@ -21,6 +22,7 @@ from temper_plugin_rightsizer.backtest.rules import HOUR_S, OURS, RULES, ThreadR
 from temper_plugin_rightsizer.backtest.samples import Name, Step, add_samples, steps_of_demands
 from temper_plugin_rightsizer.backtest.shapes import DAY_S, SHAPES
 from temper_plugin_rightsizer.backtest.sources import demands_of_history, samples_of_file
+from temper_plugin_rightsizer.commands.choices import advice_options, chosen
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
 SCHEMA_VERSION = 1
@@ -51,9 +53,16 @@ MOST_LOSSES = 20
     show_default=True,
     help="The hours of history that Temper's advice follows from.",
 )
+@advice_options
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
-    *, samples: tuple[Path, ...], history: Path | None, days: int | None, hours: int, output: str
+    *,
+    samples: tuple[Path, ...],
+    history: Path | None,
+    days: int | None,
+    hours: int,
+    output: str,
+    **choices: float | None,
 ) -> None:
     """Replay recorded demand under the advice of Temper and of three other rules.
 
@@ -62,7 +71,8 @@ def command(
     """
     with bounded_memory("the demand takes"):
         containers = read(samples, history, days)
-        comparison = compare(containers, {**RULES, OURS: partial(ThreadRule, hours * HOUR_S)})
+        ours = partial(ThreadRule, hours * HOUR_S, AdviceOptions(**chosen(choices)))
+        comparison = compare(containers, {**RULES, OURS: ours})
     if output == "json":
         print_json(as_document(comparison))
     else:

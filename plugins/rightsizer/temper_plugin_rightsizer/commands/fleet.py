@@ -12,6 +12,7 @@ from attrs import frozen
 from temper_core import InputError
 from temper_core.console import Progress, Row, printable, shown
 from temper_core.observed import rows, text
+from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.fleet.durations import HOUR_S, MINUTE_S, as_duration, duration_s
 
 USUAL_HOURS = 6
@@ -110,7 +111,7 @@ def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
     return decorated
 
 
-def fleet_report(question: FleetQuestion, hours: int | None) -> Row:
+def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOptions = USUAL) -> Row:
     """Return the report that *question* asks for, by the last *hours*.
 
     Notes on what the server cannot know go to standard error. Raises InputError or MachineError.
@@ -128,7 +129,7 @@ def fleet_report(question: FleetQuestion, hours: int | None) -> Row:
     window = Window(int(time.time()), step_s, (hours or USUAL_HOURS) * HOUR_S // step_s)
     progress = Progress()
     with Prometheus(way, notice=lambda asked: progress.show(f"query {asked}")) as prometheus:
-        document = report(Fleet(prometheus, scope, window))
+        document = report(Fleet(prometheus, scope, window), options)
     progress.end(f"{len(rows(document, 'containers'))} containers by {prometheus.asked} queries")
     for note in document["notes"]:
         click.echo(f"note: {printable(note)}", err=True)

@@ -16,7 +16,9 @@ from temper_core.console import (
     settings_option,
 )
 from temper_core.observed import pod_key, rows
+from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.backtest import command as backtest
+from temper_plugin_rightsizer.commands.choices import advice_options, chosen
 from temper_plugin_rightsizer.commands.fleet import (
     FleetQuestion,
     fleet_options,
@@ -58,6 +60,7 @@ class PodOrCommand(click.Group):
     type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
     help="The hours of history that the advice follows from. [default: the agent's setting]",
 )
+@advice_options
 @fleet_options
 @click.option(
     "--explain/--no-explain", default=True, show_default=True, help="Show the reasons in a table."
@@ -82,6 +85,7 @@ def show(  # noqa: PLR0913 - one argument for each option
     fail_on_change: bool,
     settings_path: Path | None,
     output: str,
+    **choices: float | None,
 ) -> None:
     """Recommend requests and limits of the containers on this node, or of POD.
 
@@ -90,9 +94,9 @@ def show(  # noqa: PLR0913 - one argument for each option
     containers are those of a fleet, and POD is the name of a workload.
     """
     if fleet.url is None:
-        document = _of_pod(_asked(settings_path, hours), pod)
+        document = _of_pod(_asked(settings_path, hours, choices), pod)
     else:
-        document = of_workload(fleet_report(fleet, hours), pod)
+        document = of_workload(fleet_report(fleet, hours, AdviceOptions(**chosen(choices))), pod)
     if output == "json":
         print_json(document)
     else:
@@ -111,8 +115,10 @@ command = PodOrCommand(
 )
 
 
-def _asked(settings_path: Path | None, hours: int | None) -> Row:
-    query = {} if hours is None else {"hours": str(hours)}
+def _asked(
+    settings_path: Path | None, hours: int | None, choices: Mapping[str, float | None]
+) -> Row:
+    query = {name: f"{value:g}" for name, value in chosen({"hours": hours, **choices}).items()}
     document = ask_agent("/rightsize", query, settings=read_settings(settings_path))
     if not isinstance(document, Mapping) or "containers" not in document:
         raise MachineError("the agent's answer to /rightsize has no containers")

@@ -44,15 +44,18 @@ def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
 
 
 def names_by_uid(containers: Iterable[NodeContainer]) -> Mapping[str, list[str]]:
-    """Return the names of the containers of each pod that have a cgroup, by the pod's uid.
+    """Return the names of the containers of each pod that may run, by the pod's uid.
 
-    Others do not run. A pod may list hundreds whose image is never there.
+    They have a cgroup, or are the only one of a pod that is made of processes. Others do not run:
+    a pod may list hundreds whose image is never there.
     """
-    names: dict[str, list[str]] = {}
+    by_uid: dict[str, list[NodeContainer]] = {}
     for container in containers:
-        if container.cgroups:
-            names.setdefault(container.key.uid, []).append(container.key.container)
-    return names
+        by_uid.setdefault(container.key.uid, []).append(container)
+    return {
+        uid: [own.key.container for own in of_pod if own.cgroups or len(of_pod) == 1]
+        for uid, of_pod in by_uid.items()
+    }
 
 
 def _whole(pod: Pod) -> Container:

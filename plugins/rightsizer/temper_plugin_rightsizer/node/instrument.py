@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
+from attrs import fields
+
 from temper_core import (
     Endpoint,
     InputError,
@@ -13,6 +15,7 @@ from temper_core import (
     Request,
     Snapshot,
 )
+from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.families import hottest_threads
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.document import report
@@ -55,7 +58,10 @@ class Rightsizer(OpenInstrument):
                 "/rightsize",
                 "Recommended requests and limits of the node's containers, with the reasons.",
                 self._report,
-                parameters={"hours": "The hours of history that the advice follows from."},
+                parameters={
+                    "hours": "The hours of history that the advice follows from.",
+                    **{choice.name: choice.metadata["summary"] for choice in fields(AdviceOptions)},
+                },
             ),
         )
 
@@ -69,7 +75,7 @@ class Rightsizer(OpenInstrument):
 
     def _report(self, request: Request) -> Mapping[str, Any]:
         window_s = _hours(request.query.get("hours"), self._window_hours) * HOUR_S
-        return report(self._collector, window_s, time.time())
+        return report(self._collector, window_s, time.time(), AdviceOptions.of(request.query))
 
 
 def _hours(text: str | None, usual: int) -> int:
