@@ -1,6 +1,6 @@
 """Seconds and memory of ``temper rightsize --prometheus`` for a fleet, and of a plain percentile.
 
-    python -m bench.rightsizing_fleet [--containers N] [--hours N] [--runs N]
+    python -m bench.rightsizing_fleet [--containers N] [--hours N] [--steps S ...] [--runs N]
 
 A real Prometheus (``scripts/fetch-prometheus``) is filled with one sample a minute of the CPU and
 memory of each container, of its busiest thread for one in eight, and of its requests and owner.
@@ -34,16 +34,16 @@ MIB = 1024 * 1024
 PLAIN = """
 import json, sys, urllib.parse, urllib.request
 import numpy
-address, end, steps, at_once = sys.argv[1], *map(int, sys.argv[2:])
+address, end, step_s, steps, at_once = sys.argv[1], *map(int, sys.argv[2:])
 query = (
     'max by (namespace, pod, container) (sum without (cpu) '
-    '(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[120s])))'
-)
+    '(rate(container_cpu_usage_seconds_total{container!="",container!="POD"}[%ds])))'
+) % (2 * step_s)
 used = {}
 for first in range(0, steps, at_once):
     last = min(first + at_once, steps) - 1
-    form = {"query": query, "step": "60s"}
-    form |= {"start": end - (steps - 1 - first) * 60, "end": end - (steps - 1 - last) * 60}
+    begin, finish = (end - (steps - 1 - step) * step_s for step in (first, last))
+    form = {"query": query, "step": step_s, "start": begin, "end": finish}
     body = urllib.parse.urlencode(form).encode()
     answer = json.load(urllib.request.urlopen(f"{address}/api/v1/query_range", body))
     for series in answer["data"]["result"]:
@@ -60,6 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--containers", type=int, default=10_000)
     parser.add_argument("--hours", type=int, default=6)
+    parser.add_argument("--steps", type=int, nargs="+", default=[60, 300], help="seconds")
     parser.add_argument("--runs", type=int, default=3)
     arguments = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="rightsizing-fleet."))
@@ -67,17 +68,19 @@ def main() -> None:
         end = int(time.time())
         write_blocks(folder, end, arguments.containers, arguments.hours)
         with serving(folder) as address:
-            measure(address, end, arguments)
+            for step_s in arguments.steps:
+                measure(address, end, step_s, arguments)
     finally:
         shutil.rmtree(folder)
 
 
-def measure(address: str, end: int, arguments: argparse.Namespace) -> None:
-    """Run both in turn, and print medians and their ratio."""
-    steps = arguments.hours * 3600 // STEP_S
+def measure(address: str, end: int, step_s: int, arguments: argparse.Namespace) -> None:
+    """Run both in turn with a step, and print medians and their ratio."""
+    steps = arguments.hours * 3600 // step_s
     ours = [TEMPER, "rightsize", "--prometheus", address, "--hours", str(arguments.hours)]
+    ours += ["--step", f"{step_s}s"]
     at_once = max(200_000 // arguments.containers, 1)
-    plain = [sys.executable, "-c", PLAIN, address, str(end), str(steps), str(at_once)]
+    plain = [sys.executable, "-c", PLAIN, address, *map(str, (end, step_s, steps, at_once))]
     commands = {"temper": [*ours, "--output", "csv"], "numpy": plain}
     figures: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
     for _ in range(arguments.runs):
@@ -87,6 +90,7 @@ def measure(address: str, end: int, arguments: argparse.Namespace) -> None:
         name: [statistics.median(figure) for figure in zip(*runs, strict=True)]
         for name, runs in figures.items()
     }
+    print(f"step {step_s} s")
     for name, (wall_s, cpu_s, mib) in medians.items():
         print(f"{name:8} {wall_s:6.1f} s, of which its own CPU {cpu_s:6.1f} s, peak {mib:6.0f} MiB")
     ratios = [own / other for own, other in zip(*medians.values(), strict=True)]

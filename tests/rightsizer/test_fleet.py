@@ -10,6 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from temper_plugin_rightsizer.fleet.access import Access
+from temper_plugin_rightsizer.fleet.prometheus import Prometheus
+from temper_plugin_rightsizer.fleet.queries import Scope
+from temper_plugin_rightsizer.fleet.reading import Fleet
+from temper_plugin_rightsizer.fleet.report import report
+from temper_plugin_rightsizer.fleet.windows import Window
 from tests.patience import PATIENCE_S
 from tests.rightsizer.fleet_series import (
     MIB,
@@ -103,6 +109,9 @@ def labels(series):
     """Add containers whose series have other labels."""
     Container(series, "ancient", "web", names=("pod_name", "container_name")).uses(0.3)
     odd = Container(series, "odd", "web").uses(1.2)
+    late = Container(series, "late", "web").uses(1.2)
+    recent = series.times[-24:]
+    series.gauge("temper_container_hottest_thread_cpus", 1.0, recent, **late.state)
     odd.sized(prefix="exported_", cpu_request=0.7)
     exported = {f"exported_{name}": value for name, value in odd.state.items()}
     target = {"namespace": "temper", "pod": "temper-agent-x", "container": "agent"}
@@ -112,6 +121,10 @@ def labels(series):
     for cpu in ("cpu00", "cpu01"):
         series.counter("container_cpu_usage_seconds_total", 0.2, cpu=cpu, **web.labels)
     series.counter("container_cpu_usage_seconds_total", 0.1, **{**web.labels, "id": "/before"})
+    rare = range(series.times[0], series.now, 300)
+    named = {"namespace": "rare", "pod": "web", "container": "app"}
+    name = "container_cpu_usage_seconds_total"
+    series.add(name, named, {at: 0.2 * (at - rare[0]) for at in rare})
     for cluster in ("east", "west"):
         twin = {"namespace": "twins", "pod": "web", "container": "app", "cluster": cluster}
         used = 0.1 if cluster == "east" else 0.4
@@ -255,6 +268,23 @@ def test_labels_that_a_scrape_renamed_are_understood(address):
     assert row["current"]["cpu_request_millis"] == 700
 
 
+def test_a_step_shorter_than_the_scrapes_is_told(address):
+    short = rightsize(address, "--namespace", "rare")
+    (row,) = by_owner(address, "rare", "--step", "5m").values()
+
+    assert short.returncode == 2
+    assert "give a --step" in short.stderr
+    assert row["used"]["cpu_percentile"] == pytest.approx(0.2, rel=0.06)
+
+
+def test_threads_that_an_agent_knows_since_some_minutes_are_judged_by_that_time(address):
+    (row,) = by_owner(address, "late").values()
+
+    assert row["verdict"] == "exclusive"
+    assert row["used"]["hottest_thread"] == pytest.approx(1.0, rel=0.06)
+    assert any("of the measured time" in reason for reason in row["reasons"])
+
+
 def test_cpus_of_one_cgroup_add_up_and_cgroups_of_one_container_do_not(address):
     (row,) = by_owner(address, "cpus").values()
 
@@ -277,6 +307,25 @@ def test_a_report_of_all_namespaces_has_each_container_once(address):
     assert places == sorted(set(places))
     assert {"shop", "plain", "scaled", "limited", "owners"} <= {place[0] for place in places}
     assert report["source"] == "prometheus"
+
+
+def test_the_numbers_of_the_rule_can_be_chosen(address):
+    (usual,) = by_owner(address, "cpus").values()
+    (wide,) = by_owner(address, "cpus", "--margin", "2").values()
+
+    assert usual["recommended"]["cpu_request_millis"] == pytest.approx(500, rel=0.06)
+    assert wide["recommended"]["cpu_request_millis"] == pytest.approx(800, rel=0.06)
+
+
+def test_small_pieces_of_time_and_namespaces_tell_the_same(address):
+    window = Window(int(time.time()), 60, 300)
+    with Prometheus(Access(address)) as prometheus:
+        at_once = report(Fleet(prometheus, Scope(), window))
+        asked = prometheus.asked
+        pieces = report(Fleet(prometheus, Scope(), window, most_containers=1, most_samples=400))
+
+    assert pieces == at_once
+    assert prometheus.asked - asked > 3 * asked
 
 
 def test_a_coarser_step_and_less_time_tell_the_same(address):

@@ -2,12 +2,16 @@
 
 import json
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 from cryptography import x509
@@ -28,6 +32,8 @@ from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.fleet.report import report
 from temper_plugin_rightsizer.fleet.windows import Window
 
+TEMPER = str(Path(sys.executable).with_name("temper"))
+HOSTILE = 'x\x1b]0;owned\x07\x9b31m\r\n"}{'
 TOKEN = "a-secret-token-of-some-length"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -463,3 +469,40 @@ def test_a_certificate_of_another_authority_is_refused(certificate):
         pytest.raises(MachineError, match=r"cannot be asked: .*certificate"),
     ):
         prometheus.at("up", 1)
+
+
+def saying_that_all_use(cpus, **labels):
+    """Return a reply in which each series is one container that uses *cpus*."""
+
+    def reply(handler, form):
+        asked_for = {name: values[0] for name, values in parse_qs(form).items()}
+        if "step" in asked_for:
+            times = range(int(asked_for["start"]), int(asked_for["end"]) + 1, 60)
+            series = {"metric": labels, "values": [[at, cpus] for at in times]}
+            result = an_answer([series], "matrix")
+        else:
+            result = an_answer([a_value(cpus, **labels)])
+        saying(result)(handler, form)
+
+    return reply
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv", "markdown"])
+def test_names_of_a_hostile_server_cannot_drive_a_terminal(output):
+    names = dict.fromkeys(("namespace", "pod", "container", "owner_kind", "owner_name"), HOSTILE)
+
+    with answering(saying_that_all_use("1", **names)) as address:
+        options = ["--prometheus", address, "--hours", "1", "--output", output]
+        done = subprocess.run([TEMPER, "rightsize", *options], capture_output=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert not set(b"\x1b\x07\x9b\r") & set(done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("number", ["NaN", "+Inf", "-1", "1e300"])
+def test_samples_without_use_are_left_out(number):
+    names = {"namespace": "shop", "pod": "web", "container": "app"}
+
+    reply = saying_that_all_use(number, **names)
+    with answering(reply) as address, pytest.raises(InputError, match="two samples"):
+        whole(address)

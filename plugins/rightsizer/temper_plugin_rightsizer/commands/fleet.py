@@ -1,5 +1,6 @@
 """The options of ``temper rightsize`` for a fleet, and the report that they ask for."""
 
+import sys
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -9,7 +10,7 @@ from typing import Any
 import click
 from attrs import frozen
 
-from temper_core import InputError
+from temper_core import InputError, TemperError
 from temper_core.console import Progress, Row, printable, shown
 from temper_core.observed import rows, text
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
@@ -129,7 +130,12 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
     window = Window(int(time.time()), step_s, (hours or USUAL_HOURS) * HOUR_S // step_s)
     progress = Progress()
     with Prometheus(way, notice=lambda asked: progress.show(f"query {asked}")) as prometheus:
-        document = report(Fleet(prometheus, scope, window), options)
+        try:
+            document = report(Fleet(prometheus, scope, window), options)
+        except TemperError:
+            if sys.stderr.isatty():
+                click.echo(err=True)  # ends the line of the progress
+            raise
     progress.end(f"{len(rows(document, 'containers'))} containers by {prometheus.asked} queries")
     for note in document["notes"]:
         click.echo(f"note: {printable(note)}", err=True)

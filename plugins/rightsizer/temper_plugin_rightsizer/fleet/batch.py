@@ -22,10 +22,8 @@ from temper_plugin_rightsizer.fleet.windows import Window
 from temper_plugin_rightsizer.fleet.workloads import Owners, controllers
 from temper_plugin_rightsizer.options import MOST_DAYS
 
-MOST_SAMPLES = 200_000
-"""Samples of one answer, if a single step has no more: some 8 MB of JSON."""
-MOST_POINTS = 10_000
-"""Of one series. A Prometheus refuses more than 11,000."""
+SINCE_STEPS = 5
+"""The precision, in steps, of the time since when threads are known."""
 
 
 @frozen
@@ -39,13 +37,13 @@ class Exporters:
 
 @define
 class Batch:
-    """The namespaces of *scope*, which have some *size* containers, within *window*."""
+    """The namespaces of *scope* within *window*, of which *most_steps* are read at once."""
 
     prometheus: Prometheus
     scope: Scope
     window: Window
     exporters: Exporters
-    size: int
+    most_steps: int
     owners: Owners = field(factory=Owners, init=False)
     found: dict[Key, FleetDemand] = field(factory=dict, init=False)
 
@@ -53,7 +51,7 @@ class Batch:
         """Return the demand of each container of a workload. Raises ValueError for damage."""
         self.owners = self._owners()
         since = self._threads_since()
-        for begin, end in self.window.pieces(self._steps_at_once()):
+        for begin, end in self.window.pieces(self.most_steps):
             self._add_usage(begin, end, since)
         if self.found:
             self._add_throttling()
@@ -61,9 +59,6 @@ class Batch:
             self._add_memory()
             self._add_resources()
         return self.found
-
-    def _steps_at_once(self) -> int:
-        return min(max(MOST_SAMPLES // max(self.size, 1), 1), MOST_POINTS)
 
     def _now(self, query: str) -> Sequence[Series]:
         return self.prometheus.at(query, self.window.end).series
@@ -107,7 +102,8 @@ class Batch:
         names, window = self.exporters.threads, self.window
         if names is None:
             return {}
-        query = queries.threads_since(self.scope, names, window.seconds, window.step_s)
+        step_s = SINCE_STEPS * window.step_s
+        query = queries.threads_since(self.scope, names, window.seconds, step_s)
         return latest(self._now(query), names)
 
     def _add_usage(self, begin: int, end: int, since: Mapping[Replica, float]) -> None:

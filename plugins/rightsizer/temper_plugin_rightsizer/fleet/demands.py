@@ -61,17 +61,23 @@ class FleetDemand:
 
         An agent leaves threads below a quarter of a CPU out, so a time without a value counts 0.
         """
-        if not self.demand.ranks:
-            self.demand.ranks.append(cpu_histogram())
-            self.demand.rests.append(cpu_histogram())
-        used_by_thread, rest = self.demand.ranks[0], self.demand.rests[0]
         for step, used in points:
             self.covered |= 1 << step
             self.demand.cpu.add(used, step_s)
             if step >= since:
-                busiest = hottest.get(step, 0.0)
-                used_by_thread.add(busiest, step_s)
-                rest.add(max(used - busiest, 0.0), step_s)
+                self._add_thread(hottest.get(step, 0.0), used, step_s)
+
+    def threads_share(self) -> float:
+        """Return the share of the measured time in which threads are known."""
+        known = self.demand.ranks[0].seconds if self.demand.ranks else 0
+        return known / self.demand.cpu.seconds if known else 0.0
+
+    def _add_thread(self, busiest: float, used: float, step_s: int) -> None:
+        if not self.demand.ranks:
+            self.demand.ranks.append(cpu_histogram())
+            self.demand.rests.append(cpu_histogram())
+        self.demand.ranks[0].add(busiest, step_s)
+        self.demand.rests[0].add(max(used - busiest, 0.0), step_s)
 
 
 Key = tuple[Workload, str]

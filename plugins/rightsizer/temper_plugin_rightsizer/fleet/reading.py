@@ -15,17 +15,26 @@ from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import EXPORTED, OLD_KUBELET, USUAL, Names, Scope
 from temper_plugin_rightsizer.fleet.windows import Window
 
-MOST_CONTAINERS = 4000
+MOST_CONTAINERS = 1000
 """Containers whose histograms are held at once, unless one namespace has more."""
+MOST_SAMPLES = 200_000
+"""Samples of one answer, if a single step has no more: some 8 MB of JSON."""
+MOST_POINTS = 10_000
+"""Of one series. A Prometheus refuses more than 11,000."""
 
 
 @define
 class Fleet:
-    """Reads what *prometheus* knows of the containers in *scope* within *window*."""
+    """Reads what *prometheus* knows of the containers in *scope* within *window*.
+
+    *most_containers* and *most_samples* bound what is held at once.
+    """
 
     prometheus: Prometheus
     scope: Scope
     window: Window
+    most_containers: int = MOST_CONTAINERS
+    most_samples: int = MOST_SAMPLES
 
     def exporters(self) -> Exporters:
         """Return the labels of each exporter. Raises InputError without usage of containers."""
@@ -51,12 +60,14 @@ class Fleet:
         Raises InputError or MachineError for what the server answers.
         """
         for namespaces, size in self._batches(exporters.usage):
-            batch = Batch(self.prometheus, self.scope.of(namespaces), self.window, exporters, size)
+            steps = min(max(self.most_samples // size, 1), MOST_POINTS)
+            scope = self.scope.of(namespaces)
+            batch = Batch(self.prometheus, scope, self.window, exporters, steps)
             with self._judged():
                 yield batch.demands()
 
     def _batches(self, names: Names) -> Iterator[tuple[Sequence[str], int]]:
-        """Yield namespaces with the number of their containers, ``MOST_CONTAINERS`` at most."""
+        """Yield namespaces with the number of their containers, at least 1."""
         seen = (
             f"last_over_time({self.scope.containers(queries.CPU, names)}[{self.window.seconds}s])"
         )
@@ -65,12 +76,12 @@ class Fleet:
         total = 0
         with self._judged():
             counts = [
-                (each.labels.get(names.namespace, ""), int(count))
+                (each.labels.get(names.namespace, ""), max(int(count), 1))
                 for each in sizes
                 for _, count in each.values()
             ]
         for namespace, count in sorted(counts):
-            if batch and total + count > MOST_CONTAINERS:
+            if batch and total + count > self.most_containers:
                 yield batch, total
                 batch, total = [], 0
             batch.append(namespace)

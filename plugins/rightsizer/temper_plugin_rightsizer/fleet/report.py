@@ -5,7 +5,7 @@ from typing import Any
 
 from attrs import asdict, evolve
 
-from temper_core import rfc3339
+from temper_core import InputError, rfc3339
 from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.cpu import cores, round_up
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
@@ -17,6 +17,8 @@ from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
 
 SOURCE = "prometheus"
+MOSTLY = 0.9
+"""A share of the time from which on the rest is not worth a word."""
 
 
 def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
@@ -32,6 +34,11 @@ def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
         for key, found in demands.items()
         if found.demand.cpu.seconds
     ]
+    if not rows:
+        raise InputError(
+            f"no container has two samples within {fleet.window.rate_s} s; give a --step that is "
+            "not shorter than the scrape interval"
+        )
     warnings = [f"the server warns: {warning}" for warning in fleet.prometheus.warnings]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -133,6 +140,8 @@ def _limits_of_knowledge(
         watched, measured = len(found.watched), len(found.replicas)
         if watched < measured:
             yield f"threads are known of {watched} of {measured} replicas"
+        elif (share := found.threads_share()) < MOSTLY:
+            yield f"threads are known in {share:.0%} of the measured time"
         rest = found.demand.rests[0].percentile(options.percentile)
         if advice.verdict is Verdict.EXCLUSIVE and rest >= options.hot:
             yield f"only the busiest thread is known: the rest of {rest:.2f} may have a hot one too"
