@@ -38,11 +38,10 @@ def advise_cpu(
     if hot:
         rest = demand.rests[hot - 1].percentile(options.percentile)
         request = round_up(hot * 1000 + options.margin * rest * 1000)
-        floor = round_up((hot + rest) * 1000)
     else:
         rest = demand.cpu.percentile(options.percentile)
-        request = floor = round_up(options.margin * rest * 1000)
-    limit, limit_reason = _limit(demand, limit_millis, floor, options)
+        request = round_up(options.margin * rest * 1000)
+    limit, limit_reason = _limit(demand, limit_millis, request, options)
     return CpuAdvice(
         verdict=Verdict.EXCLUSIVE if hot else Verdict.SHARED,
         request_millis=request,
@@ -78,7 +77,7 @@ def throttled_share(counts: Counts) -> float:
 def _limit(
     demand: IntervalDemand, limit_millis: int | None, floor: int, options: AdviceOptions
 ) -> tuple[int | None, tuple[str, ...]]:
-    """Return the limit, never below *floor*. A container without a limit gets none."""
+    """Return the limit, never below *floor*, the request. A container without one gets none."""
     if limit_millis is None:
         return None, ()
     throttled = throttled_share(demand.counts)

@@ -26,9 +26,10 @@ from temper_plugin_rightsizer.commands.fleet import (
     of_workload,
 )
 from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
+from temper_plugin_rightsizer.commands.patches import as_patches
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
-FORMATS = ("table", "json", "csv", "markdown")
+FORMATS = ("table", "json", "csv", "markdown", "patch")
 
 
 class PodOrCommand(click.Group):
@@ -142,6 +143,8 @@ def _shown(document: Row, output: str, explain: bool) -> str:
         return as_csv(document)
     if output == "markdown":
         return as_markdown(document)
+    if output == "patch":
+        return as_patches(document)
     if not rows(document, "containers"):
         return "no demand is known yet; the agent learns it from its next windows on"
     return as_table(document, explains=explain)
