@@ -59,7 +59,8 @@ class PodOrCommand(click.Group):
 @click.option(
     "--hours",
     type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
-    help="The hours of history that the advice follows from. [default: the agent's setting]",
+    help="The hours of history that the advice follows from. "
+    "[default: the agent's setting, or 6 of a fleet]",
 )
 @advice_options
 @fleet_options

@@ -28,11 +28,23 @@ SINCE_STEPS = 5
 
 @frozen
 class Exporters:
-    """The labels in the series of each exporter. None if the server has no series of it."""
+    """The labels in the series of each exporter. None if the server has no series of it.
+
+    ``scrapes`` are the scrapes of a second of each agent, by its label ``instance``.
+    """
 
     usage: Names
     state: Names | None
     threads: Names | None
+    scrapes: Mapping[str, float] = field(factory=dict)
+
+
+@frozen
+class Watch:
+    """Since when the threads of a container are known, in seconds, and its scrapes of a second."""
+
+    since: float
+    scrapes: float
 
 
 @define
@@ -50,9 +62,9 @@ class Batch:
     def demands(self) -> Mapping[Key, FleetDemand]:
         """Return the demand of each container of a workload. Raises ValueError for damage."""
         self.owners = self._owners()
-        since = self._threads_since()
+        watches = self._watches()
         for begin, end in self.window.pieces(self.most_steps):
-            self._add_usage(begin, end, since)
+            self._add_usage(begin, end, watches)
         if self.found:
             self._add_throttling()
             self._add_kills()
@@ -97,18 +109,26 @@ class Batch:
             *(controllers((each.labels for each in found), state, label) for found, label in rows)
         )
 
-    def _threads_since(self) -> Mapping[Replica, float]:
-        """Return since when the threads of each container are known."""
+    def _watches(self) -> Mapping[Replica, Watch]:
+        """Return how the threads of each container are known. A pod is on one node."""
         names, window = self.exporters.threads, self.window
         if names is None:
             return {}
         step_s = SINCE_STEPS * window.step_s
         query = queries.threads_since(self.scope, names, window.seconds, step_s)
-        return latest(self._now(query), names)
+        watches: dict[Replica, Watch] = {}
+        for series in self._now(query):
+            replica = replica_of(series.labels, names)
+            scrapes = self.exporters.scrapes.get(series.labels.get("instance", ""), 0.0)
+            for _, since in series.values():
+                # A restarted agent may have another address.
+                before = watches.get(replica, Watch(since, scrapes))
+                watches[replica] = Watch(min(since, before.since), max(scrapes, before.scrapes))
+        return watches
 
-    def _add_usage(self, begin: int, end: int, since: Mapping[Replica, float]) -> None:
+    def _add_usage(self, begin: int, end: int, watches: Mapping[Replica, Watch]) -> None:
         step_s, rate_s = self.window.step_s, self.window.rate_s
-        hottest = self._hottest(begin, end) if since else {}
+        hottest = self._hottest(begin, end, watches) if watches else {}
         names = self.exporters.usage
         usage = queries.cpus(self.scope, names, rate_s)
         for series in self.prometheus.over(usage, begin, end, step_s).series:
@@ -116,25 +136,30 @@ class Batch:
             demand = self._of(replica)
             demand.replicas.add(replica.pod)
             points = [(self.window.step_of(at), used) for at, used in series.values()]
-            if replica in since:
+            if replica in watches:
                 demand.watched.add(replica.pod)
-                first = (since[replica] - self.window.at(0)) / step_s
+                first = (watches[replica].since - self.window.at(0)) / step_s
                 demand.add_threads(points, hottest.get(replica, {}), first, step_s)
             else:
                 demand.add_cpu(points, step_s)
 
-    def _hottest(self, begin: int, end: int) -> Mapping[Replica, Mapping[int, float]]:
-        """Return the CPUs of each container's busiest thread by step."""
+    def _hottest(
+        self, begin: int, end: int, watches: Mapping[Replica, Watch]
+    ) -> Mapping[Replica, Mapping[int, float]]:
+        """Return the CPUs of each container's busiest thread by step, from 0 to 1."""
         names, window = self.exporters.threads, self.window
         if names is None:
             return {}
-        query = queries.hottest(self.scope, names, window.rate_s)
-        return {
-            replica_of(series.labels, names): {
-                window.step_of(at): used for at, used in series.values()
+        query = queries.busy_sums(self.scope, names, window.rate_s)
+        found = {}
+        for series in self.prometheus.over(query, begin, end, window.step_s).series:
+            replica = replica_of(series.labels, names)
+            scraped = window.rate_s * watches[replica].scrapes if replica in watches else 0.0
+            found[replica] = {
+                window.step_of(at): min(total / max(scraped, 1.0), 1.0)
+                for at, total in series.values()
             }
-            for series in self.prometheus.over(query, begin, end, window.step_s).series
-        }
+        return found
 
     def _add_throttling(self) -> None:
         for metric, name in (

@@ -73,11 +73,16 @@ class FleetDemand:
         return known / self.demand.cpu.seconds if known else 0.0
 
     def _add_thread(self, busiest: float, used: float, step_s: int) -> None:
+        """Add a step. A thread does not use more than its container.
+
+        Its own mean leaves out the samples in which it was not busy enough to be exported.
+        """
+        busiest = min(busiest, used)
         if not self.demand.ranks:
             self.demand.ranks.append(cpu_histogram())
             self.demand.rests.append(cpu_histogram())
         self.demand.ranks[0].add(busiest, step_s)
-        self.demand.rests[0].add(max(used - busiest, 0.0), step_s)
+        self.demand.rests[0].add(used - busiest, step_s)
 
 
 Key = tuple[Workload, str]

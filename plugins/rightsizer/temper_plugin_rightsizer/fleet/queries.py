@@ -109,16 +109,26 @@ def cpus(scope: Scope, names: Names, range_s: int) -> str:
     return f"max by ({names.by}) (sum without (cpu) ({rate}))"
 
 
-def hottest(scope: Scope, names: Names, range_s: int) -> str:
-    """Return the CPUs of each container's busiest thread."""
-    return _over("max", "avg_over_time", scope.select(THREADS, names), names, range_s)
+def busy_sums(scope: Scope, names: Names, range_s: int) -> str:
+    """Return the sum of the samples of each container's busiest thread.
+
+    A mean would leave out the scrapes in which the thread was not busy enough to be exported. The
+    range of a Prometheus before 3.0 has both its ends, so one second less keeps a scrape out.
+    """
+    return _over("max", "sum_over_time", scope.select(THREADS, names), names, range_s - 1)
+
+
+def scrapes(scope: Scope, names: Names, range_s: int) -> str:
+    """Return how often each agent was scraped: the samples of its most constant container."""
+    counted = f"count_over_time({scope.select(THREADS, names)}[{as_duration(range_s)}])"
+    return f"max by (instance) ({counted})"
 
 
 def threads_since(scope: Scope, names: Names, range_s: int, step_s: int) -> str:
-    """Return the time of the first sample of each container's busiest thread."""
+    """Return the time of the first sample of each container's busiest thread, by agent."""
     times = f"timestamp({scope.select(THREADS, names)})"
     window = f"[{as_duration(range_s)}:{as_duration(step_s)}]"
-    return f"min by ({names.by}) (min_over_time({times}{window}))"
+    return f"min by ({names.by}, instance) (min_over_time({times}{window}))"
 
 
 def grown(metric: str, scope: Scope, names: Names, range_s: int) -> str:

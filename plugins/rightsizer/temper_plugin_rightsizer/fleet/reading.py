@@ -10,7 +10,7 @@ from temper_plugin_rightsizer.fleet import queries
 from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.batch import Batch, Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
-from temper_plugin_rightsizer.fleet.durations import as_duration
+from temper_plugin_rightsizer.fleet.durations import HOUR_S, as_duration
 from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import EXPORTED, OLD_KUBELET, USUAL, Names, Scope
 from temper_plugin_rightsizer.fleet.windows import Window
@@ -44,10 +44,12 @@ class Fleet:
                 f"the server has no {queries.CPU} of a container in this scope; it comes from "
                 "the kubelet's /metrics/cadvisor"
             )
+        threads = self._first((EXPORTED, USUAL), self._threads)
         return Exporters(
             usage=usage,
             state=self._first((EXPORTED, USUAL), self._state),
-            threads=self._first((EXPORTED, USUAL), self._threads),
+            threads=threads,
+            scrapes=self._scrapes(threads) if threads else {},
         )
 
     def clusters(self, exporters: Exporters) -> int:
@@ -88,6 +90,17 @@ class Fleet:
             total += count
         if batch:
             yield batch, total
+
+    def _scrapes(self, names: Names) -> Mapping[str, float]:
+        """Return the scrapes of a second of each agent, by all containers of its node."""
+        range_s = min(self.window.seconds, HOUR_S)
+        rows = self._now(queries.scrapes(self.scope.of(()), names, range_s))
+        with self._judged():
+            return {
+                row.labels.get("instance", ""): count / range_s
+                for row in rows
+                for _, count in row.values()
+            }
 
     def _usage(self, names: Names) -> str:
         return self.scope.containers(queries.CPU, names)
