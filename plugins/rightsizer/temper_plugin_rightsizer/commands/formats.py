@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from temper_core.console import Row, columns, printable
 from temper_core.observed import number, pod_key, rows, table, text
+from temper_plugin_rightsizer.commands.totals import as_line
 
 HEADS = ("container", "verdict", "CPU request", "CPU limit", "memory request", "memory limit")
 CSV_COLUMNS = (
@@ -44,7 +45,7 @@ def as_table(document: Row, *, explains: bool) -> str:
         shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
     if left_out := number(document, "left_out"):
         shown.append(f"{left_out:g} containers that use less are left out")
-    return "\n".join(shown)
+    return "\n".join((*shown, as_line(document)))
 
 
 def as_markdown(document: Row) -> str:
@@ -53,7 +54,7 @@ def as_markdown(document: Row) -> str:
     for row in rows(document, "containers"):
         cells = (*_cells(row)[1:-1], "; ".join(_texts(row, "reasons")))
         lines.append(f"| {' | '.join(_escaped(cell) for cell in cells)} |")
-    return "\n".join(lines)
+    return "\n".join((*lines, "", f"{as_line(document)}."))
 
 
 def as_csv(document: Row) -> str:
