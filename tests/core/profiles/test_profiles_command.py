@@ -50,7 +50,7 @@ def test_one_profile_is_shown_with_its_groups(write):
 
     assert result.exit_code == 0
     assert "comm_prefix connection" in result.stdout
-    assert "effect        not measured" in result.stdout
+    assert "effect        within the spread" in result.stdout
 
 
 def test_one_profile_is_shown_as_json(write):
