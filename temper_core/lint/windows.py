@@ -1,12 +1,12 @@
 """Violations from findings: an invariant broken in enough windows is a violation, logged once."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import structlog
-from attrs import define, field
+from attrs import define, evolve, field
 
 from temper_core.errors import PluginError
 from temper_core.plugin_host import plain_record
@@ -21,12 +21,19 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 PLUGIN_HEALTH = "plugin_health"
 MOST_SUBJECTS = 1000
 """Subjects followed per invariant. More would add no information."""
+MOST_OF_OWNER = 50
+"""Subjects of one owner among them, so that new names of its threads displace no others."""
+LISTED_RATIO = 0.2
+"""Share of a window from which on a thread must have a sample, or the window ends no violation."""
 MOST_FINDINGS = 100_000
 """Findings taken from one invariant per window, because its iterator may be endless."""
 MOST_WARNINGS = 50
 """The largest number of lines logged per ``warn_every_s``."""
 GAP_PERIODS = 3.0
 """A window of more periods than this spans a pause of the machine or the agent."""
+
+CHANGING = "(different threads)"
+"""Marks the subject of an owner, different threads of which break the invariant."""
 
 INVARIANTS = "invariants"
 """The part of a plugin that is set aside if one of them hangs: one call runs them all."""
@@ -198,47 +205,70 @@ class _Docket:
     _settings: LintSettings
     has_failed: bool = False
     _cases: dict[str, _Case] = field(factory=dict)
+    _owner_cases: dict[str, _Case] = field(factory=dict)
 
     def judge(self, answer: Iterable[Finding], snapshot: Snapshot) -> None:
         """Record one window with the invariant's findings."""
         self.has_failed = False
         findings = {finding.subject: finding for finding in answer}
-        for subject, finding in findings.items():
-            case = self._cases.get(subject)
-            if case is not None:
-                case.finding = finding
-            elif len(self._cases) < MOST_SUBJECTS:
-                windows: deque[bool | None] = deque(maxlen=self._settings.windows)
-                self._cases[subject] = _Case(windows, snapshot.at, finding)
-        for subject, case in self._cases.items():
-            self._enter(case, is_broken=subject in findings)
+        self._record(self._cases, findings, snapshot)
+        stands = {case.finding.owner for case in self._cases.values() if case.stands}
+        self._record(
+            self._owner_cases,
+            {
+                finding.owner: evolve(finding, subject=f"{finding.owner} {CHANGING}")
+                for finding in findings.values()
+                if finding.owner and finding.owner not in stands
+            },
+            snapshot,
+        )
         self._close_cases()
 
     def skip(self) -> None:
         """Record a window that was not checked: neither broken nor clean."""
-        for case in self._cases.values():
+        for case in (*self._cases.values(), *self._owner_cases.values()):
             case.windows.append(None)
         self._close_cases()
 
     def start_anew(self) -> None:
         """Drop cases that are no violations yet: they were found under another engine or none."""
         self._cases = {subject: case for subject, case in self._cases.items() if case.stands}
+        self._owner_cases = {key: case for key, case in self._owner_cases.items() if case.stands}
         self.skip()
 
     def violations(self) -> Iterable[Violation]:
         """Yield the violations by subject."""
-        for subject, case in sorted(self._cases.items()):
+        cases = (*self._cases.values(), *self._owner_cases.values())
+        for case in sorted(cases, key=lambda case: case.finding.subject):
             if case.stands:
                 yield Violation(
                     invariant=self.invariant.name,
                     severity=self.invariant.severity,
-                    subject=subject,
+                    subject=case.finding.subject,
                     message=case.finding.message,
                     fix=case.finding.fix,
                     evidence=case.finding.evidence,
                     since=case.since,
                     plugin=self.plugin,
                 )
+
+    def _record(
+        self, cases: dict[str, _Case], findings: Mapping[str, Finding], snapshot: Snapshot
+    ) -> None:
+        of_owner = Counter(case.finding.owner for case in cases.values())
+        for key, finding in findings.items():
+            case = cases.get(key)
+            if case is not None:
+                case.finding = finding
+            elif len(cases) < MOST_SUBJECTS and _has_room(of_owner, finding.owner):
+                windows: deque[bool | None] = deque(maxlen=self._settings.windows)
+                cases[key] = _Case(windows, snapshot.at, finding)
+        lists_all = _lists_all(snapshot)
+        for key, case in cases.items():
+            if key in findings or lists_all:
+                self._enter(case, is_broken=key in findings)
+            elif not case.stands:
+                case.windows.append(None)
 
     def _enter(self, case: _Case, *, is_broken: bool) -> None:
         case.windows.append(is_broken)
@@ -251,12 +281,27 @@ class _Docket:
             case.stands = True
 
     def _close_cases(self) -> None:
-        if self._cases:
-            self._cases = {
-                subject: case
-                for subject, case in self._cases.items()
-                if True in case.windows or (case.stands and False in case.windows)
-            }
+        self._cases = _open_cases(self._cases)
+        self._owner_cases = _open_cases(self._owner_cases)
+
+
+def _open_cases(cases: dict[str, _Case]) -> dict[str, _Case]:
+    return {
+        key: case
+        for key, case in cases.items()
+        if True in case.windows or (case.stands and False in case.windows)
+    }
+
+
+def _has_room(of_owner: Counter[str], owner: str) -> bool:
+    of_owner[owner] += 1
+    return not owner or of_owner[owner] <= MOST_OF_OWNER
+
+
+def _lists_all(snapshot: Snapshot) -> bool:
+    """Whether each thread that used or waited for much of the window has a sample of its own."""
+    observing = snapshot.observing
+    return not observing.unlisted or observing.least_s <= LISTED_RATIO * snapshot.window_s
 
 
 class _Warnings:

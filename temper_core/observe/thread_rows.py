@@ -58,7 +58,8 @@ class ThreadRows:
 
     ``clock_ns`` is the reader's own clock at the pass, the next ``since``. ``threads_by_cgroup``
     counts all living threads, whether they ran or not. ``rest`` sums up, by cgroup, the threads
-    that ran too little for a row. ``least_ns`` is the least run time or wait for a row.
+    that ran too little for a row. ``least_ns`` is the least run time or wait for a row,
+    except for threads of a pod, user or service that has many such threads.
     ``kernel_ns`` is the CPU time of the kernel side.
 
     ``tells_who_ran`` is false if there is no earlier pass to compare with, or this one failed.

@@ -19,7 +19,11 @@ class Severity(StrEnum):
 
 @frozen
 class Finding:
-    """One window's evidence that an invariant does not hold for *subject*."""
+    """One window's evidence that an invariant does not hold for *subject*.
+
+    ``owner`` is to whom the subject belongs, and a name that the owner cannot change: a pod, a
+    user or a service. It is empty if there is none.
+    """
 
     subject: str = field(validator=instance_of(str))
     message: str = field(validator=instance_of(str))
@@ -27,6 +31,7 @@ class Finding:
     evidence: Evidence = field(
         factory=dict, validator=deep_mapping(instance_of(str), instance_of((str, int, float)))
     )
+    owner: str = field(default="", validator=instance_of(str))
 
 
 @frozen

@@ -216,9 +216,9 @@ class Observing:
 
     ``period_s`` is the time between two looks, ``asked_period_s`` the setting. ``stretched`` is
     why they differ. Threads that ran or waited less than ``least_s`` in the window have no sample
-    of their own: ``unlisted`` counts them. ``knows_threads`` is false if the window's threads are
-    unknown: its look failed, or is the first after a failed one. ``budget_cpu_ratio`` is the share
-    of one core that observing may cost.
+    of their own, and some of a pod with many threads have none either: ``unlisted`` counts them.
+    ``knows_threads`` is false if the window's threads are unknown: its look failed, or is the first
+    after a failed one. ``budget_cpu_ratio`` is the share of one core that observing may cost.
     """
 
     tier: str = "proc"

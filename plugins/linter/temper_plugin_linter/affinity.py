@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from temper_core import Finding, LayerSample, PodSample, ThreadSample
-from temper_plugin_linter.names import busiest, by_subject, by_use, inferred, listed
+from temper_plugin_linter.names import busiest, by_subject, by_use, inferred, listed, owner_of
 from temper_plugin_linter.placement import Placement, cpu_used, pod_key
 
 UNBIND_FIX = (
@@ -98,6 +98,7 @@ def _bound(subject: str, threads: list[ThreadSample], fences: _Fences) -> Iterat
                 "cpu_used": cpu_used(culprits),
                 **inferred(*culprits),
             },
+            owner_of(worst),
         )
 
 

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from attrs import frozen
 
 from temper_core import Blocking, Finding, Party, ThreadSample, WakeWindow
-from temper_plugin_linter.names import busiest, by_subject, kind_of, owner_name, thread_name
+from temper_plugin_linter.names import (
+    busiest,
+    by_subject,
+    kind_of,
+    owner_name,
+    owner_of,
+    thread_name,
+)
 from temper_plugin_linter.placement import REAL_TIME, Placement, cpu_used, pod_key
 
 FIX = (
@@ -147,6 +154,7 @@ def _finding(subject: str, thread: ThreadSample, guess: _Guess, limit: float) ->
             "limit": limit,
             "inferred": 1,
         },
+        owner_of(thread),
     )
 
 

@@ -21,6 +21,18 @@ def owner_name(thread: ThreadSample) -> str:
     return pod_key(thread) if thread.pod else thread.process or thread.comm
 
 
+def owner_of(thread: ThreadSample) -> str:
+    """Return the owner of a thread, which the thread cannot rename: pod, user or service.
+
+    Empty for kernel threads.
+    """
+    if thread.pod:
+        return pod_key(thread)
+    if thread.is_kthread:
+        return ""
+    return "/".join(thread.cgroup.strip("/").split("/")[:2])
+
+
 def subject_of(thread: ThreadSample) -> str:
     """Return the kind of a thread, which is stable across windows and restarts.
 

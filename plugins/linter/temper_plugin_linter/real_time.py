@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from temper_core import Finding
-from temper_plugin_linter.names import busiest, by_subject, by_use
+from temper_plugin_linter.names import busiest, by_subject, by_use, owner_of
 from temper_plugin_linter.placement import Placement, cpu_used
 
 THREAD_FIX = (
@@ -35,4 +35,5 @@ def rt_hog(placement: Placement) -> Iterator[Finding]:
                 "rt_priority": worst.rt_priority,
                 "limit": limit,
             },
+            owner_of(worst),
         )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from temper_core import Finding, ThreadSample
-from temper_plugin_linter.names import busiest, by_use, inferred, subject_of
+from temper_plugin_linter.names import busiest, by_use, inferred, owner_of, subject_of
 from temper_plugin_linter.placement import Placement, cpu_used
 
 FOREIGN_FIX = (
@@ -63,6 +63,7 @@ def _disturbed(place: _Beside, placement: Placement) -> Iterator[Finding]:
             f"{busiest(strangers)}",
             FOREIGN_FIX,
             _numbers(place, noise) | inferred(thread, *strangers),
+            owner_of(thread),
         )
 
 
@@ -78,6 +79,7 @@ def _stacked(place: _Beside, placement: Placement) -> Iterator[Finding]:
                 f"and {place.sibling}, using {thread.cpu_used:.2f} and {other.cpu_used:.2f}",
                 STACKED_FIX,
                 _numbers(place, other.cpu_used) | inferred(thread, other),
+                owner_of(thread),
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from temper_core import Finding, ThreadSample
-from temper_plugin_linter.names import by_subject, listed, thread_name
+from temper_plugin_linter.names import by_subject, listed, owner_of, thread_name
 from temper_plugin_linter.placement import Placement, pod_key
 
 WILLING = frozenset({"idle"})
@@ -47,6 +47,7 @@ def starvation(placement: Placement) -> Iterator[Finding]:
                 "cpu": worst.cpu,
                 "limit": limit,
             },
+            owner_of(worst),
         )
 
 

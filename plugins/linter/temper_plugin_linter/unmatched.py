@@ -11,7 +11,7 @@ from temper_core import (
     Treatment,
     takes_by_name,
 )
-from temper_plugin_linter.names import busiest, by_subject, by_use
+from temper_plugin_linter.names import busiest, by_subject, by_use, owner_of
 from temper_plugin_linter.placement import Placement, cpu_used, pod_key
 
 FIX = (
@@ -106,4 +106,5 @@ def _finding(
             "cpu_used": cpu_used(threads),
             "limit": hot_cpu,
         },
+        owner_of(worst),
     )

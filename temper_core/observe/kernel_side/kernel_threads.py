@@ -22,6 +22,7 @@ from temper_core.observe.kernel_side.layout import (
     CONTROL_BYTES,
     GROUP,
     MOST_GROUPS,
+    MOST_OF_OWNER,
     MOST_PATHS,
     NO_CGROUP,
     PATH,
@@ -56,6 +57,7 @@ class KernelThreads(ABC):
     tier: str
     object_name: ClassVar[str]
     most_groups: ClassVar[int] = MOST_GROUPS
+    most_of_owner: ClassVar[int] = MOST_OF_OWNER
 
     def __init__(
         self, skeleton: Skeleton, detail_threads: int, unified_root: str, least_ratio: float
@@ -145,7 +147,14 @@ class KernelThreads(ABC):
         before_ns, self._looked_ns = self._looked_ns, time.monotonic_ns()
         least_ns = int((self._looked_ns - before_ns) * self._least_ratio)
         self._control.ask(
-            LookRequest(is_baseline, self._paths.names, self._detail, self.most_groups, least_ns)
+            LookRequest(
+                is_baseline,
+                self._paths.names,
+                self._detail,
+                self.most_groups,
+                self.most_of_owner,
+                least_ns,
+            )
         )
         began_ns = time.thread_time_ns()
         self._run()
@@ -196,7 +205,7 @@ class KernelThreads(ABC):
             for (
                 tid, tgid, comm, process, start, cpu, uid, run, delay,
                 runs, voluntary, involuntary, migrations, waiting,
-                policy, nice, priority, allowed, group, is_kthread,
+                policy, nice, priority, allowed, group, is_kthread, _rank,
             ) in ROW.iter_unpack(self._rows[: ROW.size * count])
         ])
         # fmt: on

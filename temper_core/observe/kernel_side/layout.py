@@ -9,21 +9,23 @@ MOST_GROUPS = 4_096
 """Groups of one look. The last one is for all cgroups without a group of their own."""
 NO_CGROUP = 0
 """The number of that last group, which no cgroup has."""
+MOST_OF_OWNER = 512
+"""Groups of one pod, user or service. The owner's own group takes its other cgroups."""
 MOST_PATHS = 128
 
-ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIII")
+ROW = struct.Struct("<II16s16sQIIqqqqqqQiiIIIIQ")
 GROUP = struct.Struct("<QII6Q")
 PATH = struct.Struct("<QII1280s")
-CONTROL_BYTES = 2_672
+CONTROL_BYTES = 2_688
 
-_ASKED = struct.Struct("<5I")
+_ASKED = struct.Struct("<6I")
 _COUNTED = struct.Struct("<6I")
 _U64 = struct.Struct("<Q")
 _COUNTED_AT = 24
-_LEAST_AT, _CANDIDATE_AT = 64, 72
-_BINS_AT, _BINS_BYTES = 112, 512
-_ON_CPU_AT, _ON_CPU_BYTES = 624, 1_024
-_CLEARED = ((_COUNTED_AT, 40), (_BINS_AT, _BINS_BYTES))
+_LEAST_AT, _CANDIDATE_AT, _FLOOR_AT = 72, 80, 120
+_BINS_AT, _BINS_BYTES = 128, 512
+_ON_CPU_AT, _ON_CPU_BYTES = 640, 1_024
+_CLEARED = ((_COUNTED_AT, 48), (_BINS_AT, _BINS_BYTES))
 
 
 def rows_for(detail_threads: int) -> int:
@@ -37,13 +39,14 @@ class LookRequest:
 
     Cgroups that were reported under another number of ``names`` are reported again. Up to
     ``detail`` threads that used at least ``least_ns`` get rows. Up to ``groups`` cgroups get sums
-    of their own.
+    of their own, and up to ``of_owner`` of one pod, user or service.
     """
 
     is_baseline: bool
     names: int
     detail: int
     groups: int = MOST_GROUPS
+    of_owner: int = MOST_OF_OWNER
     least_ns: int = 0
 
 
@@ -81,10 +84,12 @@ class Control:
             asked.names,
             asked.detail,
             asked.groups,
+            asked.of_owner,
         )
         # The kernel side may have a higher bound for candidates from the previous look.
         [bound_ns] = _U64.unpack_from(self._memory, _CANDIDATE_AT)
         _U64.pack_into(self._memory, _CANDIDATE_AT, max(bound_ns, asked.least_ns))
+        _U64.pack_into(self._memory, _FLOOR_AT, asked.least_ns)
         on_cpu = (_ON_CPU_AT + _ON_CPU_BYTES * (self._look & 1), _ON_CPU_BYTES)
         for at, size in (*_CLEARED, on_cpu):
             self._memory[at : at + size] = bytes(size)

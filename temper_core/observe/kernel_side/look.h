@@ -12,11 +12,17 @@
 
 #define MOST_GROUPS 4096
 #define MOST_CGROUPS 8192
+#define MOST_OWNERS 2048
 #define MOST_PATHS 128
 #define MOST_LEVELS 32
 #define PATH_BYTES 1024
 #define NAME_BYTES 256
 #define BINS 128
+#define OCTAVES (BINS / 4)
+/* Threads of an owner and octave with their whole weight. CPU time is limited, and waiting is not. */
+#define RAN_SHARE 32
+#define WAITED_SHARE 8
+#define OWNER_NAME_BYTES 64
 #define BIN_UNIT_SHIFT 10
 #define ON_CPU_WORDS 128
 #define NS_PER_TICK 10000000 /* user space has 100 ticks a second on every machine but alpha */
@@ -110,6 +116,7 @@ struct row {
 	u32 rt_priority, allowed;
 	u32 group;
 	u32 is_kthread;
+	u64 rank_ns;
 };
 
 struct {
@@ -142,7 +149,26 @@ struct place {
 	u32 group;
 	u32 told;
 	u32 unused;
+	u64 owner;
 };
+
+/*
+ * A pod, user or service in this look: its groups, and how many of its threads ran or waited how
+ * long, by octaves.
+ */
+struct owner {
+	u32 look;
+	u32 groups;
+	u16 ran[OCTAVES];
+	u16 waited[OCTAVES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MOST_OWNERS);
+	__type(key, u64);
+	__type(value, struct owner);
+} owners SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -174,17 +200,19 @@ struct control {
 	u32 names_wanted; /* cgroups that were told under another number are told again */
 	u32 detail; /* rows wanted, at most; there is room for more candidates */
 	u32 most_groups;
-	u32 unused;
+	u32 most_of_owner; /* groups; the owner's own group takes its other cgroups */
 	/* Of the look; cleared by user space before it. */
 	u32 seen, rows, groups, paths, unnamed, unkept;
 	u64 last_css;
 	u32 last_group;
 	u32 unused_too;
+	u64 last_owner;
 	/* Kept from look to look. */
-	u64 least_ns; /* who used less in the last look has no row */
+	u64 least_ns; /* who ranked less in the last look has no row */
 	u64 candidate_ns; /* who uses less in this look is no candidate for a row */
 	u64 clock, since; /* the run queue's, as sched_info has it */
 	u64 now, before; /* since boot */
+	u64 floor_ns; /* set by user space: who used less has no row */
 	/* How many threads ran or waited how long, in steps of a quarter octave. */
 	u32 bins[BINS];
 	/* Who was on a CPU, by the last bits of the tid: in this look, and in the one before. */
@@ -314,6 +342,102 @@ static __always_inline struct cgroup *cgroup_of(struct css_set *css, u32 subsyst
 	return BPF_CORE_READ(state, cgroup);
 }
 
+/* Runtimes name the cgroup of a pod pod1234, or kubepods-burstable-pod1234.slice. */
+__noinline u32 names_a_pod(u64 address)
+{
+	struct kernfs_node *node = (void *)address;
+	char name[OWNER_NAME_BYTES] = {};
+
+	if (bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(node, name)) < 0)
+		return 0;
+	if (name[0] == 'p' && name[1] == 'o' && name[2] == 'd')
+		return 1;
+	for (int at = 0; at < OWNER_NAME_BYTES - 4; at++) {
+		if (name[at] == '-' && name[at + 1] == 'p' && name[at + 2] == 'o' &&
+		    name[at + 3] == 'd')
+			return 1;
+	}
+	return 0;
+}
+
+/* Below these slices whoever has a cgroup may name others like pods. */
+__noinline u32 names_users_or_services(u64 address)
+{
+	struct kernfs_node *node = (void *)address;
+	char name[16] = {};
+
+	if (bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(node, name)) < 0)
+		return 0;
+	return !__builtin_memcmp(name, "user.slice", 11) ||
+	       !__builtin_memcmp(name, "system.slice", 13);
+}
+
+/* The outermost cgroup with the name of a pod, or else the one two levels below the root. */
+__noinline u64 owner_of(u64 address)
+{
+	struct kernfs_node *node = (void *)address, *parent;
+	u64 first = address, second = address, pod = 0;
+
+	for (int level = 0; node && level < MOST_LEVELS; level++) {
+		parent = parent_of(node);
+		if (!parent)
+			break;
+		second = first;
+		first = (u64)node;
+		if (names_a_pod((u64)node))
+			pod = (u64)node;
+		node = parent;
+	}
+	return pod && !names_users_or_services(first) ? pod : second;
+}
+
+static __always_inline struct owner *the_owner(u64 id, u32 look)
+{
+	struct owner *owner = bpf_map_lookup_elem(&owners, &id), fresh = {};
+
+	if (owner && owner->look == look)
+		return owner;
+	fresh.look = look;
+	if (owner) {
+		*owner = fresh;
+		return owner;
+	}
+	bpf_map_update_elem(&owners, &id, &fresh, BPF_ANY);
+	return bpf_map_lookup_elem(&owners, &id);
+}
+
+/* The group of a cgroup that has none in this look yet. */
+__noinline u32 place_group(u64 id, u64 address, u64 owner)
+{
+	struct control *control = the_control();
+	struct place *place, fresh = {};
+	u32 group;
+
+	if (!control)
+		return NO_GROUP;
+	place = bpf_map_lookup_elem(&places, &id);
+	if (place && place->look == control->look)
+		return place->group;
+	group = new_group(control, id);
+	if (group >= control->most_groups - 1)
+		return group;
+	fresh.look = control->look;
+	fresh.group = group;
+	fresh.owner = owner;
+	fresh.told = place ? place->told : control->names_wanted - 1;
+	if (fresh.told != control->names_wanted) {
+		if (tell_path(id, address))
+			fresh.told = control->names_wanted;
+		else
+			control->unnamed++;
+	}
+	if (place)
+		*place = fresh;
+	else
+		bpf_map_update_elem(&places, &id, &fresh, BPF_ANY);
+	return group;
+}
+
 /*
  * As the proc tier: the unified cgroup, and where that is the root the first one of version 1 that
  * says more. A number is of one hierarchy only, so it is marked with which.
@@ -331,12 +455,12 @@ static __always_inline struct cgroup *cgroup_of(struct css_set *css, u32 subsyst
 __noinline u32 find_group(void)
 {
 	struct control *control = the_control();
-	struct place *place, fresh = {};
+	struct place *place;
 	struct cgroup *cgroup, *other;
 	struct kernfs_node *node;
 	struct css_set *css;
-	u64 mark = 0, id;
-	u32 group;
+	u64 mark = 0, id, owner_node;
+	struct owner *owner;
 	int level;
 
 	if (!control)
@@ -352,25 +476,19 @@ __noinline u32 find_group(void)
 	node = BPF_CORE_READ(cgroup, kn);
 	id = BPF_CORE_READ(node, id) | mark << HIERARCHY_SHIFT;
 	place = bpf_map_lookup_elem(&places, &id);
-	if (place && place->look == control->look)
+	if (place && place->look == control->look) {
+		control->last_owner = place->owner;
 		return place->group;
-	group = new_group(control, id);
-	if (group >= control->most_groups - 1)
-		return group;
-	fresh.look = control->look;
-	fresh.group = group;
-	fresh.told = place ? place->told : control->names_wanted - 1;
-	if (fresh.told != control->names_wanted) {
-		if (tell_path(id, (u64)node))
-			fresh.told = control->names_wanted;
-		else
-			control->unnamed++;
 	}
-	if (place)
-		*place = fresh;
-	else
-		bpf_map_update_elem(&places, &id, &fresh, BPF_ANY);
-	return group;
+	owner_node = owner_of((u64)node);
+	control->last_owner = BPF_CORE_READ((struct kernfs_node *)owner_node, id) |
+			      mark << HIERARCHY_SHIFT;
+	owner = the_owner(control->last_owner, control->look);
+	if (owner && owner->groups >= control->most_of_owner)
+		return place_group(control->last_owner, owner_node, control->last_owner);
+	if (owner)
+		owner->groups++;
+	return place_group(id, (u64)node, control->last_owner);
 }
 
 /* Threads of a process are neighbours on the walk, and share what says where they live. */
@@ -562,11 +680,48 @@ __noinline u32 bin_of(u64 weight_ns)
 	return (octave - 1) * 4 + ((left >> (octave - 2)) & 3);
 }
 
-static __always_inline u64 weight_of(u64 run_ns, u64 delay_ns, u64 waiting_ns)
+static __always_inline u32 octave_of(u64 weight_ns)
 {
-	u64 most = run_ns > delay_ns ? run_ns : delay_ns;
+	u32 octave = bin_of(weight_ns) / 4;
 
-	return most > waiting_ns ? most : waiting_ns;
+	return octave < OCTAVES ? octave : OCTAVES - 1;
+}
+
+/* Halved once for every *share* threads of the octave that came before. */
+static __always_inline u64 lessened(u64 weight_ns, u16 *before, u32 share)
+{
+	u32 halvings = *before / share;
+
+	if (*before < 0xffff)
+		++*before;
+	return halvings < 63 ? weight_ns >> halvings : 0;
+}
+
+/*
+ * By how much a thread competes for a row. An owner with many threads competes with itself first,
+ * and those that ran are apart from those that waited: waiting costs nothing, so a pod may have any
+ * number of threads that wait. Who is above the floor stays there, and has a row where there is room.
+ */
+__noinline u64 rank_of(u64 run_ns, u64 wait_ns)
+{
+	struct control *control = the_control();
+	u64 most = run_ns > wait_ns ? run_ns : wait_ns, rank;
+	struct owner *owner;
+	u32 ran, waited;
+
+	if (!control)
+		return most;
+	owner = the_owner(control->last_owner, control->look);
+	ran = octave_of(run_ns);
+	waited = octave_of(wait_ns);
+	if (!owner || ran >= OCTAVES || waited >= OCTAVES)
+		return most;
+	run_ns = lessened(run_ns, &owner->ran[ran], RAN_SHARE);
+	wait_ns = lessened(wait_ns, &owner->waited[waited], WAITED_SHARE);
+	rank = run_ns > wait_ns ? run_ns : wait_ns;
+	if (rank < control->floor_ns && most >= control->floor_ns)
+		return control->floor_ns;
+	return rank;
 }
 
 static __always_inline bool has_run(struct counts *used)
@@ -610,7 +765,7 @@ __noinline u32 choose(struct choice *choice, u32 threads)
 
 static __always_inline bool keeps(struct row *row, struct choice *choice)
 {
-	u64 weight = weight_of(row->run_ns, row->delay_ns, row->waiting_ns);
+	u64 weight = row->rank_ns;
 
 	if (weight >= choice->sure_ns)
 		return true;
@@ -711,17 +866,19 @@ static __noinline int note(struct task_struct *task, struct group *group, struct
 	waiting_ns = waits(task, is_on_cpu, control);
 	if (!what_it_used(task, &used, &waiting_ns, control))
 		return 0;
-	weight = weight_of(used.run_ns, used.delay_ns, waiting_ns);
 	if (!waiting_ns && !has_run(&used))
 		return 0;
+	weight = rank_of(used.run_ns, used.delay_ns > waiting_ns ? used.delay_ns : waiting_ns);
 	bin = bin_of(weight);
 	if (bin < BINS)
 		control->bins[bin]++;
 	row = row_for(weight, control);
-	if (row)
+	if (row) {
 		fill(row, task, &used, waiting_ns, control);
-	else if (has_run(&used))
+		row->rank_ns = weight;
+	} else if (has_run(&used)) {
 		add(group, &used);
+	}
 	return 0;
 }
 

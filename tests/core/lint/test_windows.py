@@ -372,3 +372,47 @@ def test_what_cleared_is_logged_in_one_line():
     [cleared] = [log for log in logs if log["event"] == "violations_cleared"]
     assert (cleared["count"], cleared["log_level"]) == (4, "info")
     assert cleared["first"] == ["rule_0: a", "rule_0: b", "rule_0: c"]
+
+
+def of_owner(*windows):
+    """Make an invariant that finds, window after window, subjects named OWNER/NAME."""
+    script = [window.split() for window in windows]
+
+    def check(_):
+        for subject in script.pop(0):
+            yield Finding(subject, "broken", "mend it", owner=subject.partition("/")[0])
+
+    return check
+
+
+def test_an_owner_that_renames_what_breaks_a_rule_is_a_violation():
+    verdicts = judge_all(linter_of(of_owner("p/a", "p/b q/a", "p/c")), 3)
+
+    assert [len(verdict) for verdict in verdicts] == [0, 0, 1]
+    assert verdicts[-1][0].subject == "p (different threads)"
+
+
+def test_a_subject_that_keeps_its_name_is_the_only_violation_of_its_owner():
+    verdicts = judge_all(linter_of(of_owner(*["p/a"] * 8)), 8)
+
+    assert [violation.subject for verdict in verdicts for violation in verdict] == ["p/a"] * 6
+
+
+def test_new_names_of_one_owner_displace_no_subject_of_another():
+    crowds = [" ".join(f"p/{window}-{number}" for number in range(300)) for window in range(7)]
+    script = of_owner(*crowds[:4], *[f"{crowd} q/a" for crowd in crowds[4:]])
+
+    verdicts = judge_all(linter_of(script), 7)
+
+    assert [violation.subject for violation in verdicts[-1]] == ["p (different threads)", "q/a"]
+
+
+def test_a_window_with_hot_threads_left_out_ends_no_violation():
+    linter = linter_of(Script("a", "a", "a", *[""] * 20))
+    judge_all(linter, 3)
+
+    short = judge_all(linter, 10, observing=Observing(least_s=2.0, unlisted=300))
+    whole = judge_all(linter, 6, observing=Observing(least_s=0.5, unlisted=300))
+
+    assert [len(verdict) for verdict in short] == [1] * 10
+    assert [len(verdict) for verdict in whole] == [1, 1, 1, 1, 0, 0]

@@ -209,6 +209,16 @@ def most_that_fit():
     return min(MOST_THREADS, limits[tightest]), tightest
 
 
+def assert_no_octave_above_is_without_rows(rows, used):
+    """Threads of one owner compete with each other, so that the first of each octave have rows."""
+    listed = {row.tid for row in rows.rows}
+    longest = max(counts.delay_ns for counts in used.values())
+    busiest = max(counts.run_ns for counts in used.values())
+    mine = [used[tid] for tid in listed & used.keys()]
+    assert max(counts.delay_ns for counts in mine) >= longest / 2
+    assert max(counts.run_ns for counts in mine) >= busiest / 2
+
+
 def test_more_threads_than_can_be_candidates_are_all_counted_and_summed_up(
     open_tier, spawn_in, rouse
 ):
@@ -224,5 +234,5 @@ def test_more_threads_than_can_be_candidates_are_all_counted_and_summed_up(
     assert rows.threads_by_cgroup[path] == count + 1, f"only {count} threads, because of {limit}"
     used = used_between(before, schedstats(child.pid))
     assert_all_is_told(rows, path, used)
-    assert_the_busiest_have_rows(rows, used)
+    assert_no_octave_above_is_without_rows(rows, used)
     assert len(rows.rows) <= 256
