@@ -391,7 +391,7 @@ __noinline u64 owner_of(u64 address)
 	return pod && !names_users_or_services(first) ? pod : second;
 }
 
-static __always_inline struct owner *the_owner(u64 id, u32 look)
+static __noinline struct owner *the_owner(u64 id, u32 look)
 {
 	struct owner *owner = bpf_map_lookup_elem(&owners, &id), fresh = {};
 
