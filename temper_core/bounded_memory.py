@@ -1,31 +1,31 @@
 """A bound on the memory of this process, so that a hostile file does not take the machine's."""
 
-import resource
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
-from attrs import define, field
+from attrs import frozen
 
 from temper_core.errors import InputError
 
 MIB = 1024 * 1024
 MOST_BYTES = 4096 * MIB
-UNLIMITED = resource.RLIM_INFINITY
 
 
-@define
+@frozen
 class _MemoryBound:
     reason: str
     most: int
-    _before: tuple[int, int] = field(init=False, default=(UNLIMITED, UNLIMITED))
+    before: tuple[int, int]
+    limit: Callable[[tuple[int, int]], None]
 
     def __enter__(self) -> None:
-        self._before = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (self.most, self._before[1]))
+        self.limit((self.most, self.before[1]))
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         # First of all, since a message takes memory.
-        resource.setrlimit(resource.RLIMIT_DATA, self._before)
+        self.limit(self.before)
         if isinstance(error, MemoryError):
             raise InputError(f"{self.reason} more than {self.most // MIB} MiB of memory") from error
 
@@ -39,25 +39,32 @@ def bounded_memory(
     and the engine have the same limit. The bound holds for this process (RLIMIT_DATA of
     setrlimit(2)). *reason* begins the message.
     """
-    limits = resource.getrlimit(resource.RLIMIT_DATA)
-    bounds = [MOST_BYTES, _half_of_available(meminfo), _half_of_limit(), *limits]
-    return _MemoryBound(reason, min(bound for bound in bounds if bound != UNLIMITED))
+    import resource  # noqa: PLC0415 - not on every system, and every command imports this module
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [bound for bound in before if bound != resource.RLIM_INFINITY]
+    halves = [size // 2 for size in (_available(meminfo), _limit_of_cgroup()) if size is not None]
+    return _MemoryBound(
+        reason,
+        min((MOST_BYTES, *limits, *halves)),
+        before,
+        partial(resource.setrlimit, resource.RLIMIT_DATA),
+    )
 
 
-def _half_of_available(meminfo: Path) -> int:
-    """Return half of MemAvailable (proc_meminfo(5)) in bytes, UNLIMITED where it is unknown."""
+def _available(meminfo: Path) -> int | None:
+    """Return MemAvailable (proc_meminfo(5)) in bytes, None if it is unknown."""
     try:
         lines = meminfo.read_text().splitlines()
     except OSError:
-        return UNLIMITED
+        return None
     found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 // 2 if found else UNLIMITED
+    return int(found[0]) * 1024 if found else None
 
 
-def _half_of_limit() -> int:
-    """Return half of this process's limit in bytes, UNLIMITED without one."""
+def _limit_of_cgroup() -> int | None:
+    """Return this process's limit in bytes, None without one."""
     from temper_core.scheduler.host.roots import Roots  # noqa: PLC0415 - slow, and rarely needed
     from temper_core.scheduler.preflight.node_checks import memory_limit  # noqa: PLC0415 - as above
 
-    limit = memory_limit(Roots())
-    return UNLIMITED if limit is None else limit // 2
+    return memory_limit(Roots())

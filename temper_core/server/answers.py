@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from temper_core.errors import (
@@ -48,10 +49,7 @@ def error_reply(status: int, message: str, *, is_plugins: bool = False) -> Reply
 
 
 def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -> Reply:
-    """Call *endpoint*, and turn errors of the request into replies.
-
-    An answer that is too large is one: its size follows from the request, or from the node's pods.
-    """
+    """Call *endpoint*, and turn errors of the request into replies."""
     try:
         value = endpoint.answer(request)
         if not issubclass(type(value), Answer):
@@ -63,8 +61,6 @@ def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -
         return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)
     except InputError as error:
         return error_reply(BAD_REQUEST, message_of(error), is_plugins=is_plugins)
-    except AnswerTooLargeError as error:
-        return error_reply(UNAVAILABLE, f"endpoint {endpoint.name} {error}", is_plugins=is_plugins)
 
 
 def respond_guarded(
@@ -76,14 +72,23 @@ def respond_guarded(
     """Call a plugin's *endpoint* through *call*, which enforces its deadline."""
     try:
         part = f"endpoint {endpoint.name}"
-        return call(plugin, _respond_as_plugin, endpoint, request, part=part, is_clients=True)
+        function = partial(_respond_as_plugin, plugin)
+        return call(plugin, function, endpoint, request, part=part, is_clients=True)
     except PluginError as error:
         message = f"the endpoint of plugin {plugin!r} failed: {error}"
         return error_reply(UNAVAILABLE, message, is_plugins=True)
 
 
-def _respond_as_plugin(endpoint: Endpoint, request: Request) -> Reply:
-    return respond(endpoint, request, is_plugins=True)
+def _respond_as_plugin(plugin: str, endpoint: Endpoint, request: Request) -> Reply:
+    """Call *endpoint*. An answer that is too large is no failure of the plugin.
+
+    Its size may follow from the request, or from the node's pods.
+    """
+    try:
+        return respond(endpoint, request, is_plugins=True)
+    except AnswerTooLargeError as error:
+        message = f"the endpoint of plugin {plugin!r} {error}"
+        return error_reply(UNAVAILABLE, message, is_plugins=True)
 
 
 def respond_trusted(endpoint: Endpoint, request: Request) -> Reply:
