@@ -1,11 +1,10 @@
-"""What the kernel itself says of a process, whatever the process calls itself.
+"""Facts on a process that it cannot choose: program, users, namespaces.
 
-A process chooses its name and its command line. Through a link to a setuid program any user has a
-process of root with a name of their choice.
+A process chooses its name and its command line. A link to a setuid program gives any user a process
+of root with any name.
 """
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,29 +23,34 @@ def executable_name(folder: Path) -> str | None:
     return None
 
 
+def status_field(folder: Path, name: str) -> str | None:
+    """Return the value of a line of */proc/PID/status* (proc_pid_status(5)), None if unknown."""
+    return field_of(folder / "status", name)
+
+
+def field_of(path: Path, name: str) -> str | None:
+    """Return the value of the line ``name: value`` of a file of /proc, None if there is none."""
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return value.strip()
+    return None
+
+
 def is_setuid(folder: Path) -> bool:
-    """Whether the process of */proc/PID* has the rights of root by a setuid program.
+    """Whether the process of */proc/PID* got the rights of root from a setuid program.
 
-    Such a process keeps a user or a group of whoever started it (credentials(7)). False if it is
-    not known.
+    Such a process keeps a user or a group of its parent (credentials(7)). False if it is not known.
     """
-    ids = dict(_ids(folder))
-    users, groups = set(ids.get("Uid", ())), set(ids.get("Gid", ()))
-    return len(users) > 1 or len(groups) > 1 or (users == {"0"} and groups != {"0"})
-
-
-def _ids(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the names and values of the lines of *status* (proc_pid_status(5))."""
-    for line in (read_line(folder / "status") or "").splitlines():
-        name, _, values = line.partition(":")
-        yield name, values.split()
+    users, groups = (set((status_field(folder, name) or "").split()) for name in ("Uid", "Gid"))
+    return len(users) > 1 or len(groups) > 1 or (users == {"0"} and bool(groups - {"0"}))
 
 
 def is_of_initial_users(folder: Path) -> bool:
     """Whether the process of */proc/PID* is in this process's user namespace, or it is not known.
 
-    Without the right to ask, the map of users tells of most others (user_namespaces(7)): one that
-    has just been made has an empty map.
+    Without the right to read the namespace, the map of users decides (user_namespaces(7)). A new
+    namespace has an empty map.
     """
     try:
         return shares_namespace(folder, "user")

@@ -12,8 +12,10 @@ from temper_core.records.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.host.kernel import KernelStateWord, SchedExt
 from temper_core.scheduler.host.processes import (
     executable_name,
+    field_of,
     is_of_initial_users,
     is_setuid,
+    status_field,
 )
 from temper_core.scheduler.host.roots import Roots, number_in, read_line, read_number
 from temper_core.settings import Settings
@@ -36,7 +38,7 @@ CLIENT_OPTIONS = frozenset(
 
 def privileges(roots: Roots) -> Check:
     """Check the effective capabilities of this process."""
-    text = _status_field(roots.proc / "self/status", "CapEff")
+    text = status_field(roots.proc / "self", "CapEff")
     if text is None:
         return unknown("privileges", f"{roots.proc}/self/status lists no capabilities")
     effective = int(text, 16)
@@ -223,7 +225,7 @@ def own_engine(roots: Roots) -> int | None:
     pid, _, noted_start = (read_line(roots.engine_pid, limit=64) or "").partition(" ")
     if not pid.isdigit() or not noted_start:
         return None
-    state = _status_field(roots.proc / pid / "status", "State")
+    state = status_field(roots.proc / pid, "State")
     if state is None or state.startswith(("Z", "X")):
         return None
     return int(pid) if start_of(int(pid), roots.proc) == noted_start else None
@@ -242,21 +244,13 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _status_field(path: Path, name: str) -> str | None:
-    for line in (read_line(path) or "").splitlines():
-        key, _, value = line.partition(":")
-        if key == name:
-            return value.strip()
-    return None
-
-
 def _may_attach(folder: Path) -> bool:
     """Whether a process has the rights to attach a scheduler, or they are not known.
 
     bpf(2) needs CAP_BPF, or CAP_SYS_ADMIN, in the initial user namespace. This process is in it,
     or may not enforce.
     """
-    effective = _status_field(folder / "status", "CapEff")
+    effective = status_field(folder, "CapEff")
     if effective is not None and not int(effective, 16) & ATTACHING_CAPABILITIES:
         return False
     return is_of_initial_users(folder) and not is_setuid(folder)
@@ -276,7 +270,7 @@ def _other_schedulers_load(own: int | None, proc: Path) -> bool:
 
 def _is_dying(folder: Path) -> bool:
     """Whether a process has a pending SIGKILL, so that it runs no more user code."""
-    pending = _status_field(folder / "status", "SigPnd")
+    pending = status_field(folder, "SigPnd")
     return pending is not None and bool(int(pending, 16) >> SIGKILL_BIT & 1)
 
 
@@ -297,7 +291,7 @@ def _number_in_table(path: Path, name: str) -> int | None:
 
 def available_memory(roots: Roots) -> int | None:
     """Return the bytes that are available without swapping, None if the kernel reports none."""
-    kilobytes = _status_field(roots.proc / "meminfo", "MemAvailable")
+    kilobytes = field_of(roots.proc / "meminfo", "MemAvailable")
     return int(kilobytes.split()[0]) * 1024 if kilobytes else None
 
 

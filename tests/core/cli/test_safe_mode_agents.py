@@ -164,7 +164,7 @@ def test_a_setuid_program_of_another_user_is_no_agent(tmp_path, status):
     """``su`` and ``sudo`` that wait for a password, by a link named ``python3``."""
     (tmp_path / "7").mkdir()
     (tmp_path / "7/comm").write_text("python3\n")
-    (tmp_path / "7/cmdline").write_text("/home/u/python3\0root\0temper\0agent\0")
+    (tmp_path / "7/cmdline").write_text("./python3\0root\0temper\0agent\0")
     assert [agent.pid for agent in running_agents.find_agents(tmp_path)] == [7]
 
     (tmp_path / "7/status").write_text(status)
@@ -175,7 +175,7 @@ def test_a_setuid_program_of_another_user_is_no_agent(tmp_path, status):
 def test_a_link_to_another_program_is_no_agent(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "7/comm").write_text("python3\n")
-    (tmp_path / "7/cmdline").write_text("/home/u/python3\0root\0temper\0agent\0")
+    (tmp_path / "7/cmdline").write_text("./python3\0root\0temper\0agent\0")
     (tmp_path / "7/exe").symlink_to("/usr/bin/su")
 
     assert running_agents.find_agents(tmp_path) == ()
