@@ -71,3 +71,12 @@ def read_number(path: Path) -> int | None:
 def number_in(text: str | None) -> int | None:
     """Return *text* as an unsigned integer, None if it is none."""
     return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def number_in_table(path: Path, name: str) -> int | None:
+    """Read the number of *name* in a file of ``name number`` lines."""
+    for line in (read_line(path) or "").splitlines():
+        key, _, value = line.partition(" ")
+        if key == name:
+            return number_in(value)
+    return None

@@ -10,6 +10,7 @@ from temper_core.records.checks import Check, CheckState, failed, ok, warning
 from temper_core.records.snapshots import Mode, SafeModeReason
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.preflight import change_checks, kernel_checks, node_checks, rival_checks
+from temper_core.scheduler.preflight.foreign_scheduler import foreign_scheduler
 from temper_core.settings import Settings
 
 NO_SCHED_EXT = "no_sched_ext"
@@ -61,7 +62,7 @@ def run_preflight(
         node_checks.memory(roots, own_engine=own_engine),
         node_checks.static_cpu_manager(roots, settings),
         engine(settings.scheduler.engine, find),
-        node_checks.foreign_scheduler(roots, own_engine=own_engine),
+        foreign_scheduler(roots, own_engine=own_engine),
     )
 
 

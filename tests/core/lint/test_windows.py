@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 
 from temper_core import hookimpl
 from temper_core.errors import PluginError
-from temper_core.lint.windows import MOST_SUBJECTS, MOST_WARNINGS, Linter
+from temper_core.lint.cases import MOST_SUBJECTS
+from temper_core.lint.windows import MOST_WARNINGS, Linter
 from temper_core.plugin_host import PluginHost
 from temper_core.records.invariants import Invariant
 from temper_core.records.lint import Finding, Severity

@@ -26,7 +26,7 @@ from temper_core.scheduler.engine_process.access import EngineAccess
 from temper_core.scheduler.hint_map import HintMap
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.scheduler.preflight import node_checks
+from temper_core.scheduler.preflight import foreign_scheduler
 from temper_core.settings import Settings
 from tests.patience import PATIENCE_S
 
@@ -221,7 +221,7 @@ def unknown_maps(monkeypatch) -> None:
     def refuse():
         raise BpfError("a made-up node has no maps")
 
-    monkeypatch.setattr(node_checks, "struct_ops_ids", refuse)
+    monkeypatch.setattr(foreign_scheduler, "struct_ops_ids", refuse)
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import EngineError
 from temper_core.records.checks import CheckState
 from temper_core.scheduler.host.roots import Roots
-from temper_core.scheduler.preflight import node_checks
-from temper_core.scheduler.preflight.node_checks import _scheduler_processes, own_engine
+from temper_core.scheduler.preflight import foreign_scheduler
+from temper_core.scheduler.preflight.node_checks import own_engine
 from temper_core.scheduler.preflight.preflight import run_preflight, verdict
 from temper_core.settings import Settings
 from tests.patience import PATIENCE_S
@@ -399,13 +399,13 @@ def test_a_setuid_program_named_as_a_scheduler_holds_nothing_up(node, status, is
 def test_a_scheduler_without_objects_in_the_kernel_holds_nothing_up(
     node, monkeypatch, loaded, own_maps, is_foreign
 ):
-    monkeypatch.setattr(node_checks, "struct_ops_ids", lambda: frozenset(loaded))
+    monkeypatch.setattr(foreign_scheduler, "struct_ops_ids", lambda: frozenset(loaded))
     node.put("proc/321/comm", "scx_lavd\n")
     node.put("proc/321/cmdline", "scx_lavd\0--performance\0")
     for map_id in own_maps:
         node.put(f"proc/99/fdinfo/{map_id}", f"pos:\t0\nmap_type:\t26\nmap_id:\t{map_id}\n")
 
-    check = node_checks.foreign_scheduler(node.roots, own_engine=99)
+    check = foreign_scheduler.foreign_scheduler(node.roots, own_engine=99)
 
     assert (check.state is CheckState.FAILED) == is_foreign
 
@@ -440,7 +440,7 @@ def program_named(path, user=0, *, has_namespace=False):
 
 
 def is_scheduler(process):
-    return process.pid in [pid for pid, _ in _scheduler_processes(Roots(), None)]
+    return process.pid in [pid for pid, _ in foreign_scheduler.scheduler_processes(Roots(), None)]
 
 
 needs_root = pytest.mark.skipif(
