@@ -21,7 +21,7 @@ Threads = tuple[tuple[str, float], ...]
 
 @frozen
 class Load:
-    """What a program does in a window: its busy threads, other CPU use, MiB, replicas.
+    """The demand of a program in a window: busy threads, other CPU use, MiB.
 
     ``throttled_s`` and ``oom_kill`` are as in ``Sample``.
     """
@@ -34,7 +34,7 @@ class Load:
 
 
 Program = Callable[[int, Random], Load]
-"""What it does in the window that begins at that second."""
+"""Returns the demand in the window that begins at that second."""
 
 
 @frozen

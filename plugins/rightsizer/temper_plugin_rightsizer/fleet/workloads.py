@@ -1,4 +1,4 @@
-"""The workloads that pods belong to, from the owners that kube-state-metrics tells."""
+"""The workloads of pods, from the owners in kube-state-metrics."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ _NO_OWNER = frozenset({"", "<none>", "Node"})
 
 @frozen(order=True)
 class Workload:
-    """What makes the replicas of a pod. A pod without a controller is its own: kind ``Pod``."""
+    """A controller of pods. A pod without a controller is a workload of kind ``Pod``."""
 
     namespace: str
     kind: str
@@ -24,7 +24,7 @@ class Workload:
 
     @property
     def owner(self) -> str:
-        """Kind and name, as the pod source of an agent writes the owner."""
+        """Kind and name, in the form of ``Pod.owner``."""
         return f"{self.kind}/{self.name}"
 
 
@@ -43,7 +43,7 @@ class Owners:
     def workload(self, namespace: str, pod: str) -> Workload:
         """Return the workload of a pod: the Deployment of its ReplicaSet, the CronJob of its Job.
 
-        A ReplicaSet or Job without a known owner stands for itself. A Job whose name is that of a
+        A ReplicaSet or Job without a known owner is a workload of its own. A Job with the name of a
         scheduled one belongs to a CronJob.
         """
         kind, name = self.pods.get((namespace, pod), ("Pod", pod))
@@ -55,7 +55,7 @@ class Owners:
 
 
 def controllers(rows: Iterable[Labels], names: Names, label: str) -> Named:
-    """Return the controllers of what *label* names in *rows*."""
+    """Return the controllers of the objects that are named by *label* in *rows*."""
     return {
         (row.get(names.namespace, ""), row.get(label, "")): (row["owner_kind"], row["owner_name"])
         for row in rows
