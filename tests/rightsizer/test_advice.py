@@ -9,6 +9,7 @@ from temper_plugin_rightsizer.advice.cpu import round_up
 from temper_plugin_rightsizer.advice.memory import MIB
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.records import Confidence, Resources, Verdict
+from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import Counts
 from tests.rightsizer.shapes import learned, over_hours, window
 
@@ -181,3 +182,48 @@ def test_a_size_is_rounded_up_to_ten_millicores(millis):
 def test_a_choice_out_of_range_is_refused(choice):
     with pytest.raises(ValueError, match=next(iter(choice))):
         AdviceOptions(**choice)
+
+
+LEAK = Growth(12 * MIB, 6 * 3600, 200 * MIB, 272 * MIB)
+
+
+def test_a_leak_raises_nothing_even_after_kills():
+    current = Resources(memory_request_bytes=256 * MIB, memory_limit_bytes=512 * MIB)
+    demand = over_hours(lambda _: window(*LAZY))
+    demand.counts = Counts(peak_bytes=500 * MIB, oom_kill=2)
+
+    advice = advise(demand, current, leak=LEAK)
+
+    assert advice.recommended.memory_request_bytes == 256 * MIB
+    assert advice.recommended.memory_limit_bytes == 512 * MIB
+    assert (advice.leak.bytes_per_hour, advice.leak.until_limit_s) == (12 * MIB, 20 * 3600)
+    assert "12.0 MiB/h, and meets the limit of 512Mi in 20.0 h" in " ".join(advice.reasons)
+    assert "2 OOM kills, which the leak explains" in advice.reasons
+    assert advise(demand, current).recommended.memory_limit_bytes == 768 * MIB
+
+
+def test_a_leak_without_a_request_says_that_the_advice_does_not_last():
+    demand = over_hours(lambda _: window(*LAZY))
+    demand.counts = Counts(peak_bytes=300 * MIB)
+
+    advice = advise(demand, UNSET, leak=LEAK)
+
+    assert advice.recommended.memory_request_bytes == 360 * MIB
+    assert advice.leak.until_limit_s is None
+    assert any("until the leak has passed it" in reason for reason in advice.reasons)
+
+
+def test_a_start_up_sets_no_request_and_its_kills_raise_the_limit():
+    current = Resources(memory_request_bytes=256 * MIB, memory_limit_bytes=512 * MIB)
+    demand = over_hours(lambda _: window(*LAZY))
+    demand.counts = Counts(peak_bytes=200 * MIB)
+    start = learned([window(("jit", 1.0), ("main", 0.9))] * 6)
+    start.counts = Counts(peak_bytes=500 * MIB, oom_kill=1)
+    demand.startup = start
+
+    advice = advise(demand, current)
+
+    assert advice.verdict is Verdict.SHARED
+    assert advice.recommended.cpu_request_millis in range(1400, 1560)
+    assert advice.recommended.memory_limit_bytes == 768 * MIB
+    assert any("1 min of start-up used up to 1.9" in reason for reason in advice.reasons)

@@ -1,5 +1,9 @@
 """The collector: from snapshots and cgroup files to intervals of the history."""
 
+import os
+import time
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -169,3 +173,110 @@ def test_a_report_has_a_bounded_number_of_rows_the_busiest_first(collector, monk
 
     assert [row["container"] for row in answer["containers"]] == ["app"]
     assert answer["left_out"] == 1
+
+
+START_TICKS = 21
+"""The field starttime of /proc/PID/stat, from 0."""
+
+
+def run_since(root, proc, age_s, number=4711):
+    """Let the first process of the container be *number*, *age_s* seconds old."""
+    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+    begin = time.clock_gettime(time.CLOCK_BOOTTIME) - age_s
+    fields[START_TICKS - 2] = str(round(begin * os.sysconf("SC_CLK_TCK")))
+    (proc / str(number)).mkdir(parents=True, exist_ok=True)
+    (proc / str(number) / "stat").write_text(f"{number} (a) b) {' '.join(fields)}")
+    write(root, cgroup_procs=f"{number}\n{number + 1}\n")
+
+
+def test_the_first_minutes_of_a_container_are_kept_apart(collector, root, tmp_path):
+    proc = tmp_path / "proc"
+    collector = attrs.evolve(collector, proc=proc)
+    write(root, memory_current=str(900 << 20))
+    run_since(root, proc, age_s=5)
+    for second in range(0, 130, 10):
+        collector.tell(snapshot_at(second, 2.5))
+    run_since(root, proc, age_s=600)
+    run_since(root, proc, age_s=600, number=4712)
+    write(root, memory_current=str(300 << 20))
+    for second in range(130, 700, 10):
+        collector.tell(snapshot_at(second, 0.3))
+
+    demand = collector.demands(3600, NOW + 700)[KEY]
+
+    assert demand.startup.cpu.seconds == 130
+    assert demand.startup.cpu.peak() == pytest.approx(2.5, rel=0.05)
+    assert demand.startup.counts.peak_bytes == 900 << 20
+    assert (demand.cpu.seconds, demand.counts.peak_bytes) == (570, 300 << 20)
+    assert demand.cpu.peak() == pytest.approx(0.3, rel=0.05)
+    row = next(
+        row
+        for row in document.report(collector, 3600, NOW + 700)["containers"]
+        if row["container"] == "app"
+    )
+    assert row["recommended"]["cpu_request_millis"] in range(370, 420)
+    assert row["recommended"]["memory_request_bytes"] in range(360 << 20, 379 << 20)
+    assert any("of start-up used up to 2.5" in reason for reason in row["reasons"])
+    assert row["used"]["startup_s"] == 130
+
+
+def test_a_container_that_only_starts_is_judged_by_its_start(collector, root, tmp_path):
+    collector = attrs.evolve(collector, proc=tmp_path / "proc")
+    run_since(root, tmp_path / "proc", age_s=5)
+    for second in range(0, 130, 10):
+        collector.tell(snapshot_at(second, 0.9))
+
+    rows = document.report(collector, 3600, NOW + 130)["containers"]
+
+    (row,) = [row for row in rows if row["container"] == "app"]
+    assert (row["verdict"], row["hot_threads"]) == ("exclusive", ("hot-#",))
+    assert any("it counts" in reason for reason in row["reasons"])
+
+
+def test_a_container_whose_age_is_not_known_has_no_start_up(collector, root):
+    write(root, cgroup_procs="")
+    for second in range(0, 130, 10):
+        collector.tell(snapshot_at(second))
+
+    assert collector.demands(3600, NOW + 130)[KEY].startup is None
+
+
+def test_no_start_up_is_kept_apart_on_request(collector, root, tmp_path):
+    collector = attrs.evolve(collector, proc=tmp_path / "proc", startup_s=0)
+    run_since(root, tmp_path / "proc", age_s=5)
+    for second in range(0, 130, 10):
+        collector.tell(snapshot_at(second))
+
+    assert collector.demands(3600, NOW + 130)[KEY].startup is None
+
+
+def test_a_leak_is_named_and_nothing_is_raised(collector, root):
+    limit = 400 << 20
+    sized = attrs.evolve(
+        POD,
+        containers=(
+            Container(
+                "app", runtime_id=APP, memory_request_bytes=100 << 20, memory_limit_bytes=limit
+            ),
+            POD.containers[1],
+        ),
+    )
+    plan = LayerPlan(make_machine(), (), assignments=(Assignment(sized, Tier.NORMAL, "priority"),))
+    now = [float(NOW)]
+    history = attrs.evolve(collector.history, clock=lambda: now[0])
+    collector = Collector(history, MadeContext(plan=plan).lookup, CgroupFiles(root))
+    write(root, memory_events="max 2\noom_kill 0\n")
+    for second in range(0, 7 * 3600, 60):
+        write(root, memory_current=str((150 << 20) + (second << 20) // 300))
+        now[0] = NOW + second
+        collector.tell(snapshot_at(second, 0.1))
+
+    rows = document.report(collector, 6 * 3600, NOW + 7 * 3600)["containers"]
+
+    (row,) = [row for row in rows if row["container"] == "app"]
+    assert row["leak"]["bytes_per_hour"] == pytest.approx(12 << 20, rel=0.1)
+    left_s = (400 - 234) / 12 * 3600
+    assert row["leak"]["until_limit_s"] == pytest.approx(left_s, rel=0.1)
+    assert row["recommended"]["memory_request_bytes"] == 100 << 20
+    assert row["recommended"]["memory_limit_bytes"] == limit
+    assert any(reason.startswith("memory leak: ") for reason in row["reasons"])

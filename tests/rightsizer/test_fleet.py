@@ -19,6 +19,7 @@ from temper_plugin_rightsizer.fleet.windows import Window
 from tests.patience import PATIENCE_S
 from tests.rightsizer.fleet_series import (
     MIB,
+    SCRAPE_S,
     Container,
     Series,
     deployed,
@@ -87,6 +88,50 @@ def limited(series):
     )
 
 
+def counted(samples, step_s):
+    """Return the counter of CPU seconds whose use in each step is in *samples*, by its time."""
+    total = 0.0
+    counter = {}
+    for at, used in samples.items():
+        total += used * step_s
+        counter[at] = f"{total:.4f}"
+    return counter
+
+
+def begun(series, pod, age_s, startup, steady):
+    """Add a pod that began *age_s* ago. Its CPUs and MiB are *startup* for 4 minutes."""
+    own = Container(series, "begun", pod)
+    start = series.now - age_s
+    times = range(start, series.now + 1, SCRAPE_S)
+    uses = {at: startup if at <= start + 240 else steady for at in times}
+    cpus = counted({at: used for at, (used, _) in uses.items()}, SCRAPE_S)
+    series.add("container_cpu_usage_seconds_total", {"cpu": "total", **own.labels}, cpus)
+    sizes = {at: size * MIB for at, (_, size) in uses.items()}
+    series.add("container_memory_working_set_bytes", own.labels, sizes)
+    series.gauge("container_start_time_seconds", start, times, **own.labels)
+    return own.sized(cpu_request=1)
+
+
+def starting(series):
+    """Add containers that started in the window, and one that runs for four minutes only."""
+    begun(series, "slow-start", 3 * 3600, (2.5, 900), (0.3, 300))
+    begun(series, "brief", 240, (0.9, 200), (0.9, 200)).hottest(0.9)
+
+
+def leaking(series):
+    """Add two replicas that leak, and a container whose cache fills."""
+    for number in range(2):
+        deployed(series, "leaking", f"leaky-7c9f-x{number}", "leaky")
+        leaky = Container(series, "leaking", f"leaky-7c9f-x{number}").uses(0.1)
+        leaky.sized(memory_request=150 * MIB, memory_limit=512 * MIB)
+        begin = series.times[0]
+        sizes = {at: 200 * MIB + (at - begin) * 20 * MIB // 3600 for at in series.times}
+        series.add("container_memory_working_set_bytes", leaky.labels, sizes)
+    cache = Container(series, "leaking", "cache").uses(0.1)
+    sizes = {at: int(300 * MIB - 200 * MIB / (1 + (at - begin) / 600)) for at in series.times}
+    series.add("container_memory_working_set_bytes", cache.labels, sizes)
+
+
 def owners(series):
     """Add a pod of each kind of owner."""
     for pod, kind, name in (
@@ -136,7 +181,7 @@ def address(tmp_path_factory):
     """Return the address of a Prometheus that knows all these containers."""
     folder = tmp_path_factory.mktemp("fleet")
     series = Series(int(time.time()))
-    for add in (shop, plain, scaled, limited, owners, labels):
+    for add in (shop, plain, scaled, limited, starting, leaking, owners, labels):
         add(series)
     make_blocks(folder, series.lines())
     with serving(folder) as address:
@@ -238,6 +283,48 @@ def test_a_peak_of_memory_ten_days_ago_counts(address):
 
     assert old["used"]["memory_peak_bytes"] == 900 * MIB
     assert old["recommended"]["memory_request_bytes"] == 1080 * MIB
+
+
+def test_a_start_up_sets_no_request(address):
+    row = by_owner(address, "begun")["Pod/slow-start"]
+    whole = by_owner(address, "begun", "--startup", "0s")["Pod/slow-start"]
+
+    assert row["recommended"]["cpu_request_millis"] in range(370, 420)
+    assert row["recommended"]["memory_request_bytes"] == 360 * MIB
+    assert row["used"]["startup_cpu_peak"] == pytest.approx(2.5, rel=0.06)
+    assert row["used"]["startup_memory_peak_bytes"] == 900 * MIB
+    assert any("of start-up used up to 2." in reason for reason in row["reasons"])
+    assert whole["recommended"]["memory_request_bytes"] == 1080 * MIB
+    assert whole["used"]["startup_s"] == 0
+
+
+def test_a_container_that_only_starts_is_judged_by_that(address):
+    row = by_owner(address, "begun")["Pod/brief"]
+
+    assert row["verdict"] == "exclusive"
+    assert any("it counts" in reason for reason in row["reasons"])
+
+
+def test_a_leak_is_named_with_its_rate_and_raises_nothing(address):
+    row = by_owner(address, "leaking")["Deployment/leaky"]
+
+    assert row["leak"]["bytes_per_hour"] == pytest.approx(20 * MIB, rel=0.1)
+    assert row["leak"]["until_limit_s"] == pytest.approx((512 - 340) / 20 * 3600, rel=0.1)
+    assert row["recommended"]["memory_request_bytes"] == 150 * MIB
+    assert row["recommended"]["memory_limit_bytes"] == 512 * MIB
+    assert "the memory of 2 of 2 replicas grows without end" in row["reasons"]
+
+
+def test_a_cache_that_fills_is_no_leak(address):
+    assert by_owner(address, "leaking")["Pod/cache"]["leak"] is None
+
+
+def test_without_the_time_of_starts_a_note_says_what_is_not_known(address):
+    unknown = document(address, "--namespace", "shop")
+    known = document(address, "--namespace", "begun")
+
+    assert any("container_start_time_seconds" in note for note in unknown["notes"])
+    assert not any("container_start_time_seconds" in note for note in known["notes"])
 
 
 def test_each_kind_of_owner_is_told(address):

@@ -321,6 +321,35 @@ def test_an_interval_is_read_back_from_its_bytes(windows):
     assert unpack(pack(demand)) == demand
 
 
+def test_a_start_up_is_kept_apart_and_older_intervals_tell_when_it_was(history):
+    demand = five_minutes(0.3)
+    demand.startup = five_minutes(1.0)
+    demand.counts.least_bytes = 70 * MIB
+    history.add(NOW - 7 * DAY_S, INTERVAL_S, {WEB: demand})
+    later = five_minutes(0.3)
+    later.counts.least_bytes = 80 * MIB
+    history.add(NOW - 600, INTERVAL_S, {WEB: later})
+
+    read = history.read(NOW - HOUR_S)[WEB]
+
+    assert unpack(pack(demand)) == demand
+    assert read.startup is None
+    assert {at: floor.begins_anew for at, floor in read.floors.items()} == {
+        NOW - 7 * DAY_S: True,
+        NOW - 600: False,
+    }
+    assert history.read(NOW - 8 * DAY_S)[WEB].startup.cpu.seconds == INTERVAL_S
+
+
+def test_a_start_up_in_a_start_up_is_damage():
+    demand = five_minutes()
+    demand.startup = five_minutes()
+    demand.startup.startup = five_minutes()
+
+    with pytest.raises(DamagedError):
+        unpack(pack(demand))
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_an_interval_or_damaged(packed):
     try:

@@ -9,6 +9,7 @@ MIB = 1024 * 1024
 LEAST_MIB, MOST_MIB = 1, 4096
 MOST_DAYS = 14
 HOURS_OF_DAY = 24
+MOST_STARTUP_MINUTES = 60
 
 
 @frozen
@@ -24,6 +25,11 @@ class Options:
         MOST_DAYS,
         "The days that the history is kept on the node.",
         validator=and_(instance_of(int), ge(1), le(MOST_DAYS)),
+    )
+    startup_minutes: int = setting(
+        5,
+        "The minutes after a container's start whose demand sets no request. 0 sets none apart.",
+        validator=and_(instance_of(int), ge(0), le(MOST_STARTUP_MINUTES)),
     )
     history_mib: int = setting(
         64,

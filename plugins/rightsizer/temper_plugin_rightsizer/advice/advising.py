@@ -1,19 +1,34 @@
 """Advice for one container."""
 
+from collections.abc import Mapping
+
 from temper_plugin_rightsizer.advice.cpu import advise_cpu
-from temper_plugin_rightsizer.advice.memory import advise_memory
+from temper_plugin_rightsizer.advice.memory import advise_memory, mib
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.records import Advice, Confidence, Resources
+from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
+MINUTE_S = 60
 HOUR_S = 3600
 FULL_S = 6 * HOUR_S
 
 
-def advise(demand: IntervalDemand, current: Resources, options: AdviceOptions = USUAL) -> Advice:
-    """Return advice for a container with *demand* and the *current* resources."""
+def advise(
+    demand: IntervalDemand,
+    current: Resources,
+    options: AdviceOptions = USUAL,
+    leak: Growth | None = None,
+) -> Advice:
+    """Return advice for a container with *demand* and the *current* resources.
+
+    Start-ups set no request, unless they take most of the time. Memory that grows as *leak* sets
+    none either.
+    """
+    startup_reasons = _startup_reasons(demand)
+    demand = judged(demand)
     cpu = advise_cpu(demand, current.cpu_limit_millis, options)
-    memory = advise_memory(demand, current.memory_limit_bytes, options)
+    memory = advise_memory(demand, current, options, leak)
     wanted = Resources(
         cpu_request_millis=_kept(cpu.request_millis, current.cpu_request_millis, options),
         cpu_limit_millis=cpu.limit_millis,
@@ -29,8 +44,40 @@ def advise(demand: IntervalDemand, current: Resources, options: AdviceOptions = 
         learned_s=demand.cpu.seconds,
         keeps=keeps,
         hot_threads=cpu.hot_threads,
-        reasons=(*cpu.reasons, *memory.reasons, *(("keep as it is",) if keeps else ())),
+        reasons=(
+            *cpu.reasons,
+            *memory.reasons,
+            *startup_reasons,
+            *(("keep as it is",) if keeps else ()),
+        ),
+        leak=memory.leak,
     )
+
+
+def judged(demand: IntervalDemand) -> IntervalDemand:
+    """Return the demand that advice follows from: all of it, if it is mostly start-up."""
+    return demand.whole() if demand.is_mostly_startup else demand
+
+
+def startup_use(startup: IntervalDemand | None) -> Mapping[str, float | int]:
+    """Return what start-ups used, for a report."""
+    startup = startup or IntervalDemand()
+    return {
+        "startup_s": startup.cpu.seconds,
+        "startup_cpu_peak": round(startup.cpu.peak(), 3),
+        "startup_memory_peak_bytes": startup.peak_bytes(),
+    }
+
+
+def _startup_reasons(demand: IntervalDemand) -> tuple[str, ...]:
+    startup = demand.startup
+    if startup is None:
+        return ()
+    used = f"up to {startup.cpu.peak():.2f} CPUs and {mib(startup.peak_bytes())}"
+    time = f"{startup.cpu.seconds / MINUTE_S:.0f} min of start-up used {used}"
+    if demand.is_mostly_startup:
+        return (f"{time}: it counts, as the container ran for less time afterwards",)
+    return (f"{time}: it sets no request",)
 
 
 def confidence(learned_s: int) -> Confidence:

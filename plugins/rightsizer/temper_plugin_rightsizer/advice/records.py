@@ -31,13 +31,25 @@ class Resources:
 
 
 @frozen
+class Leak:
+    """A working set that grows without end.
+
+    ``until_limit_s`` is the time until it meets the memory limit at the present rate. None without
+    a limit.
+    """
+
+    bytes_per_hour: int
+    until_limit_s: int | None
+
+
+@frozen
 class Advice:
     """What a container should request, and why.
 
     ``recommended`` has None where nothing is recommended. ``keeps`` is true if the advice is to
     keep everything as it is. ``hot_threads`` are the name families of the threads that need a core
     each, the busiest first. ``learned_s`` is the measured time. ``reasons`` are sentences with the
-    numbers that the advice follows from.
+    numbers that the advice follows from. ``leak`` is a growth of memory that no request covers.
     """
 
     verdict: Verdict
@@ -48,3 +60,4 @@ class Advice:
     keeps: bool = False
     hot_threads: tuple[str, ...] = ()
     reasons: tuple[str, ...] = field(default=())
+    leak: Leak | None = None

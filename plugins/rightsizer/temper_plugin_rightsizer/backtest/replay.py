@@ -120,6 +120,7 @@ def _ratio(wanted: float, own: float) -> float:
 
 
 def _of_replica(sizing: Sizing, demand: IntervalDemand) -> Outcome:
+    demand = demand.whole()
     memory = demand.memory
     return Outcome(
         throttled_s=demand.cpu.seconds_above(sizing.cpu),

@@ -83,7 +83,7 @@ class PercentileRule:
 
     def learn(self, step: Step) -> None:
         """Take in a step."""
-        demand = step.merged()
+        demand = step.merged().whole()
         self._cpu.merge(demand.cpu)
         self._peak_bytes = max(self._peak_bytes, peak_bytes(demand))
 
@@ -109,7 +109,7 @@ class DecayedRule:
 
     def learn(self, step: Step) -> None:
         """Take in a step. What was learned before counts for less."""
-        demand = step.merged()
+        demand = step.merged().whole()
         if self._at is not None:
             self._cpu = _scaled(self._cpu, self._kept(step.at - self._at))
         self._at = step.at
@@ -143,7 +143,7 @@ class PeakRule:
 
     def learn(self, step: Step) -> None:
         """Take in a step."""
-        demand = step.merged()
+        demand = step.merged().whole()
         self._cpu = max(self._cpu, demand.cpu.peak())
         self._peak_bytes = max(self._peak_bytes, peak_bytes(demand))
 

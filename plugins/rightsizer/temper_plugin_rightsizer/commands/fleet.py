@@ -18,21 +18,31 @@ from temper_plugin_rightsizer.fleet.durations import HOUR_S, MINUTE_S, as_durati
 
 USUAL_HOURS = 6
 LEAST_STEP_S, MOST_STEP_S = 10, HOUR_S
+MOST_STARTUP_S = HOUR_S
 MOST_KNOWN = 10
 
 
-def step_of(_: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Return the seconds of ``--step``. Raises BadParameter if they are out of range."""
-    if value is None:
-        return None
-    try:
-        seconds = duration_s(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param=parameter) from error
-    if not LEAST_STEP_S <= seconds <= MOST_STEP_S:
-        least, most = as_duration(LEAST_STEP_S), as_duration(MOST_STEP_S)
-        raise click.BadParameter(f"must be from {least} to {most}", param=parameter)
-    return seconds
+class DurationRange(click.ParamType[int]):
+    """A duration such as ``5m``, in seconds. One out of range is a wrong option."""
+
+    name = "duration"
+
+    def __init__(self, least_s: int, most_s: int) -> None:
+        self._least_s = least_s
+        self._most_s = most_s
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the seconds."""
+        try:
+            seconds = duration_s(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if not self._least_s <= seconds <= self._most_s:
+            least, most = as_duration(self._least_s), as_duration(self._most_s)
+            self.fail(f"must be from {least} to {most}", param, ctx)
+        return seconds
 
 
 @frozen
@@ -46,6 +56,7 @@ class FleetQuestion:
     namespaces: tuple[str, ...] = ()
     selectors: tuple[str, ...] = ()
     step_s: int | None = None
+    startup_s: int | None = None
 
 
 OPTIONS = {
@@ -87,10 +98,17 @@ OPTIONS = {
     "step_s": click.option(
         "--step",
         "step_s",
-        callback=step_of,
+        type=DurationRange(LEAST_STEP_S, MOST_STEP_S),
         metavar="DURATION",
         help="The distance of two measurements of the fleet, at least that of two scrapes. "
         "[default: 1m]",
+    ),
+    "startup_s": click.option(
+        "--startup",
+        "startup_s",
+        type=DurationRange(0, MOST_STARTUP_S),
+        metavar="DURATION",
+        help="The time after a container's start that sets no request of a fleet. [default: 5m]",
     ),
 }
 """The options by the fields of FleetQuestion."""
@@ -120,7 +138,7 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
     from temper_plugin_rightsizer.fleet.access import access  # noqa: PLC0415 - slow
     from temper_plugin_rightsizer.fleet.prometheus import Prometheus  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.queries import Scope, matchers_of  # noqa: PLC0415
-    from temper_plugin_rightsizer.fleet.reading import Fleet  # noqa: PLC0415
+    from temper_plugin_rightsizer.fleet.reading import STARTUP_S, Fleet  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.report import report  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.windows import Window  # noqa: PLC0415
 
@@ -131,7 +149,9 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
     progress = Progress()
     with Prometheus(way, notice=lambda asked: progress.show(f"query {asked}")) as prometheus:
         try:
-            document = report(Fleet(prometheus, scope, window), options)
+            startup_s = STARTUP_S if question.startup_s is None else question.startup_s
+            fleet = Fleet(prometheus, scope, window, startup_s=startup_s)
+            document = report(fleet, options)
         except TemperError:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line of the progress

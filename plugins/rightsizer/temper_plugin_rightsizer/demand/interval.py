@@ -1,7 +1,8 @@
 """The demand of one container over an interval: what the history keeps."""
 
-from attrs import define, field
+from attrs import define, evolve, field
 
+from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
 from temper_plugin_rightsizer.demand.window import WindowDemand
 
@@ -27,7 +28,8 @@ def memory_histogram() -> DemandHistogram:
 class Counts:
     """Counters of an interval, from the container's cgroup.
 
-    Times are in seconds, ``peak_bytes`` is the largest use. ``high``, ``max``, ``oom`` and
+    Times are in seconds. ``peak_bytes`` is the largest use, and ``least_bytes`` the least one, 0 if
+    it is unknown. ``high``, ``max``, ``oom`` and
     ``oom_kill`` are those of ``memory.events`` (cgroup-v2.rst, "Memory Interface Files").
     """
 
@@ -39,10 +41,13 @@ class Counts:
     max: int = 0
     oom: int = 0
     oom_kill: int = 0
+    least_bytes: int = 0
 
     def merge(self, other: "Counts") -> None:
-        """Add *other*. Peaks do not add up: the larger one stays."""
+        """Add *other*. Sizes do not add up: the largest and the least one stay."""
         self.peak_bytes = max(self.peak_bytes, other.peak_bytes)
+        known = (size for size in (self.least_bytes, other.least_bytes) if size)
+        self.least_bytes = min(known, default=0)
         for name in ADDITIVE:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -65,7 +70,9 @@ class IntervalDemand:
     ``ranks[k]`` is the use of the (k+1)-th busiest thread, ``rests[k]`` the use of all threads but
     the k+1 busiest. A thread is told apart by its rank in each window, so that two threads that
     alternate count as one hot thread, and a restart changes nothing. ``names`` has seconds by the
-    name family of threads that used ``HOT_NAME`` CPUs or more.
+    name family of threads that used ``HOT_NAME`` CPUs or more. ``startup`` is the demand of the
+    first minutes after a start of the container, which is not in the rest. ``floors`` has the least
+    working set by the begin of an interval. A reader of the history fills it, for one container.
     """
 
     cpu: DemandHistogram = field(factory=cpu_histogram)
@@ -75,6 +82,8 @@ class IntervalDemand:
     rests: list[DemandHistogram] = field(factory=list)
     names: dict[str, int] = field(factory=dict)
     counts: Counts = field(factory=Counts)
+    startup: "IntervalDemand | None" = None
+    floors: dict[int, Floor] = field(factory=dict, eq=False)
 
     def add(self, demand: WindowDemand, seconds: int) -> None:
         """Add a window of *seconds*."""
@@ -103,14 +112,43 @@ class IntervalDemand:
         for name, seconds in other.names.items():
             self.names[name] = self.names.get(name, 0) + seconds
         self._bound_names()
+        self.floors.update(other.floors)
+        if other.startup is not None:
+            self.startup = self.startup or IntervalDemand()
+            self.startup.merge(other.startup)
+
+    @property
+    def seconds(self) -> int:
+        """The measured time, with that of start-ups."""
+        return self.cpu.seconds + (self.startup.cpu.seconds if self.startup else 0)
+
+    @property
+    def is_mostly_startup(self) -> bool:
+        """Whether start-ups took more time than all the rest, as of a short job."""
+        return self.startup is not None and self.startup.cpu.seconds > self.cpu.seconds
+
+    def whole(self) -> "IntervalDemand":
+        """Return the demand with that of start-ups among the rest."""
+        if self.startup is None:
+            return self
+        total = IntervalDemand()
+        total.merge(evolve(self, startup=None))
+        total.merge(self.startup)
+        return total
+
+    def note_floor(self, at: int) -> None:
+        """Have the least working set of an interval that began at *at* among the floors."""
+        if self.counts.least_bytes or self.startup:
+            self.floors[at] = Floor(self.counts.least_bytes, self.startup is not None)
 
     def peak_bytes(self) -> int:
         """Return the peak of memory, from the counters or the histogram. 0 if it is unknown."""
         return max(self.counts.peak_bytes, round(self.memory.peak()))
 
     def take_peak(self, other: "IntervalDemand") -> None:
-        """Take over the peak of memory of *other*, and nothing else."""
+        """Take over the peak of memory of *other* and its floors, and nothing else."""
         self.counts.peak_bytes = max(self.peak_bytes(), other.peak_bytes())
+        self.floors.update(other.floors)
 
     def _extend(self, ranks: int) -> None:
         """Have histograms of *ranks* ranks. In the time so far the new ranks were not in use."""

@@ -1,9 +1,10 @@
 """Reads the demand of the containers of some namespaces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.interval import Counts
 from temper_plugin_rightsizer.fleet import queries
 from temper_plugin_rightsizer.fleet.answers import Series
@@ -12,18 +13,23 @@ from temper_plugin_rightsizer.fleet.demands import (
     FleetDemand,
     Key,
     Replica,
+    ThreadUse,
     latest,
     replica_of,
 )
 from temper_plugin_rightsizer.fleet.durations import DAY_S
 from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import Names, Scope
+from temper_plugin_rightsizer.fleet.starts import Span, Starts
 from temper_plugin_rightsizer.fleet.windows import Window
 from temper_plugin_rightsizer.fleet.workloads import Owners, controllers
 from temper_plugin_rightsizer.options import MOST_DAYS
 
 SINCE_STEPS = 5
 """The precision, in steps, of the time since when threads are known."""
+MEMORY_PARTS = 72
+FLOOR_PARTS = 24
+"""Parts of the window whose peak or least working set is asked for."""
 
 
 @frozen
@@ -31,12 +37,14 @@ class Exporters:
     """The labels in the series of each exporter. None if the server has no series of it.
 
     ``scrapes`` are the scrapes of a second of each agent, by its label ``instance``.
+    ``knows_starts`` is whether the time of containers' starts is known.
     """
 
     usage: Names
     state: Names | None
     threads: Names | None
     scrapes: Mapping[str, float] = field(factory=dict)
+    knows_starts: bool = False
 
 
 @frozen
@@ -49,13 +57,17 @@ class Watch:
 
 @define
 class Batch:
-    """The namespaces of *scope* within *window*, of which *most_steps* are read at once."""
+    """The namespaces of *scope* within *window*, of which *most_steps* are read at once.
+
+    The start-ups of containers are kept apart, as *starts* tell them.
+    """
 
     prometheus: Prometheus
     scope: Scope
     window: Window
     exporters: Exporters
     most_steps: int
+    starts: Starts
     owners: Owners = field(factory=Owners, init=False)
     found: dict[Key, FleetDemand] = field(factory=dict, init=False)
 
@@ -68,8 +80,10 @@ class Batch:
         if self.found:
             self._add_throttling()
             self._add_kills()
-            self._add_memory()
+            steady = self._memory_of_started()
+            self._add_memory(steady)
             self._add_resources()
+            self._add_floors()
         return self.found
 
     def _now(self, query: str) -> Sequence[Series]:
@@ -128,6 +142,7 @@ class Batch:
 
     def _add_usage(self, begin: int, end: int, watches: Mapping[Replica, Watch]) -> None:
         step_s, rate_s = self.window.step_s, self.window.rate_s
+        self._add_starts(begin, end)
         hottest = self._hottest(begin, end, watches) if watches else {}
         names = self.exporters.usage
         usage = queries.cpus(self.scope, names, rate_s)
@@ -136,12 +151,25 @@ class Batch:
             demand = self._of(replica)
             demand.replicas.add(replica.pod)
             points = [(self.window.step_of(at), used) for at, used in series.values()]
+            threads = None
             if replica in watches:
                 demand.watched.add(replica.pod)
                 first = (watches[replica].since - self.window.at(0)) / step_s
-                demand.add_threads(points, hottest.get(replica, {}), first, step_s)
-            else:
-                demand.add_cpu(points, step_s)
+                threads = ThreadUse(hottest.get(replica, {}), first)
+            demand.add(points, step_s, self.starts.steps(replica), threads)
+
+    def _add_starts(self, begin: int, end: int) -> None:
+        """Note the starts of containers since *begin*, and those that matter then."""
+        startup_s = self.starts.startup_s
+        if not (startup_s and self.exporters.knows_starts):
+            return
+        names, step_s = self.exporters.usage, max(startup_s, self.window.step_s)
+        since = begin - startup_s - self.window.rate_s
+        query = queries.started(self.scope, names, step_s, since)
+        first = end - (end - begin) // step_s * step_s
+        for series in self.prometheus.over(query, first, end, step_s).series:
+            moments = (value for _, value in series.values())
+            self.starts.note(replica_of(series.labels, names), moments)
 
     def _hottest(
         self, begin: int, end: int, watches: Mapping[Replica, Watch]
@@ -184,17 +212,69 @@ class Batch:
         for replica, count in kills.items():
             self._of(replica).demand.counts.merge(Counts(oom_kill=round(count)))
 
-    def _add_memory(self) -> None:
-        """Add the peaks of the pods in the window, as far back as the server knows them."""
-        names = self.exporters.usage
-        query = queries.peak(self.scope, names, DAY_S)
-        for day in range(MOST_DAYS):
-            series = self.prometheus.at(query, self.window.end - day * DAY_S).series
+    def _memory_of_started(self) -> Mapping[Replica, int]:
+        """Return the peak of memory after the start-up of each container that has started.
+
+        What the start-up used is noted as such. A container without any other time is left out.
+        """
+        if not self.starts:
+            return {}
+        names, window = self.exporters.usage, self.window
+        step_s = max(self.starts.startup_s, window.seconds // MEMORY_PARTS)
+        since = window.at(0) - self.starts.startup_s
+        started = queries.started(self.scope, names, window.seconds, since)
+        query = f"{queries.peak(self.scope, names, step_s)} and {started}"
+        steady: dict[Replica, int] = {}
+        for series in self.prometheus.over(query, window.at(0), window.end, step_s).series:
+            replica = replica_of(series.labels, names)
+            if not self._is_known(replica):
+                continue
+            for at, size in series.values():
+                if not self.starts.touch(replica, Span(at - step_s, at)):
+                    steady[replica] = max(steady.get(replica, 0), int(size))
+                elif (startup := self._of(replica).demand.startup) is not None:
+                    startup.counts.merge(Counts(peak_bytes=int(size)))
+        return steady
+
+    def _add_floors(self) -> None:
+        """Add the least working set of each pod in parts of the window."""
+        names, window = self.exporters.usage, self.window
+        part_s = max(window.seconds // FLOOR_PARTS, window.step_s)
+        query = queries.least_memory(self.scope, names, part_s)
+        first = window.end - (FLOOR_PARTS - 1) * part_s
+        for series in self.prometheus.over(query, first, window.end, part_s).series:
+            replica = replica_of(series.labels, names)
+            if self._is_known(replica):
+                self._of(replica).floors[replica.pod] = {
+                    int(at) - part_s: Floor(
+                        int(size), self.starts.touch(replica, Span(at - part_s, at))
+                    )
+                    for at, size in series.values()
+                }
+
+    def _add_memory(self, steady: Mapping[Replica, int]) -> None:
+        """Add the peaks of the pods in the window, as far back as the server knows them.
+
+        In the window *steady* has the peaks of some, without their start-ups.
+        """
+        names, begin = self.exporters.usage, self.window.end - self.window.seconds
+        for end, range_s in self._days():
+            series = self.prometheus.at(queries.peak(self.scope, names, range_s), end).series
             if not series:
                 break
             for replica, size in latest(series, names).items():
                 if self._is_known(replica):
-                    self._of(replica).demand.counts.merge(Counts(peak_bytes=int(size)))
+                    own = steady.get(replica, int(size)) if end > begin else int(size)
+                    self._of(replica).demand.counts.merge(Counts(peak_bytes=own))
+
+    def _days(self) -> Iterator[tuple[int, int]]:
+        """Yield the end and length of pieces of the last days. None is partly in the window."""
+        end, begin = self.window.end, self.window.end - self.window.seconds
+        oldest = self.window.end - MOST_DAYS * DAY_S
+        while end > oldest:
+            range_s = min(DAY_S, end - (begin if end > begin else oldest))
+            yield end, range_s
+            end -= range_s
 
     def _add_resources(self) -> None:
         names = self.exporters.state

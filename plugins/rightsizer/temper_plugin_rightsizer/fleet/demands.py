@@ -1,11 +1,13 @@
 """The demand of each container of a workload, over all its replicas."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from temper_plugin_rightsizer.advice.advising import judged
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.demand.growth import Floor, Growth, growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand, cpu_histogram
 from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.queries import Names
@@ -26,6 +28,17 @@ class Replica:
     container: str
 
 
+@frozen
+class ThreadUse:
+    """The CPUs of a replica's busiest thread by step, known from the step *since* on.
+
+    An agent leaves threads below a quarter of a CPU out, so a time without a value counts 0.
+    """
+
+    hottest: Mapping[int, float]
+    since: float
+
+
 @define
 class FleetDemand:
     """The demand of one container of a workload, merged over its replicas.
@@ -38,6 +51,7 @@ class FleetDemand:
         watched: Those whose threads are known.
         living: Those that exist now.
         current: The largest requests and limits of the living replicas. None if not known.
+        floors: The least working set of each pod, by the begin of an interval.
 
     """
 
@@ -47,42 +61,55 @@ class FleetDemand:
     watched: set[str] = field(factory=set)
     living: set[str] = field(factory=set)
     current: Resources | None = None
+    floors: dict[str, dict[int, Floor]] = field(factory=dict)
 
-    def add_cpu(self, points: Iterable[StepValue], step_s: int) -> None:
-        """Add the CPUs of a replica whose threads are not known."""
-        for step, used in points:
-            self.covered |= 1 << step
-            self.demand.cpu.add(used, step_s)
-
-    def add_threads(
-        self, points: Iterable[StepValue], hottest: Mapping[int, float], since: float, step_s: int
+    def add(
+        self,
+        points: Iterable[StepValue],
+        step_s: int,
+        starts: Container[int] = (),
+        threads: ThreadUse | None = None,
     ) -> None:
-        """Add the CPUs of a replica whose busiest thread is known from the step *since* on.
+        """Add the CPUs of a replica, and the use of its busiest thread if *threads* know it.
 
-        An agent leaves threads below a quarter of a CPU out, so a time without a value counts 0.
+        The steps in *starts* are of its start-up.
         """
         for step, used in points:
             self.covered |= 1 << step
-            self.demand.cpu.add(used, step_s)
-            if step >= since:
-                self._add_thread(hottest.get(step, 0.0), used, step_s)
+            demand = self.demand
+            if step in starts:
+                demand = self.demand.startup = self.demand.startup or IntervalDemand()
+            demand.cpu.add(used, step_s)
+            if threads is not None and step >= threads.since:
+                _add_thread(demand, threads.hottest.get(step, 0.0), used, step_s)
+
+    def judged(self) -> IntervalDemand:
+        """Return the demand that advice follows from."""
+        return judged(self.demand)
+
+    def growths(self) -> Sequence[Growth | None]:
+        """Return the growth of the memory of each pod that exists, None if it does not grow."""
+        pods = self.living or self.floors.keys()
+        return [growth(self.floors[pod]) for pod in sorted(pods) if pod in self.floors]
 
     def threads_share(self) -> float:
         """Return the share of the measured time in which threads are known."""
-        known = self.demand.ranks[0].seconds if self.demand.ranks else 0
-        return known / self.demand.cpu.seconds if known else 0.0
+        demand = self.judged()
+        known = demand.ranks[0].seconds if demand.ranks else 0
+        return known / demand.cpu.seconds if known else 0.0
 
-    def _add_thread(self, busiest: float, used: float, step_s: int) -> None:
-        """Add a step. A thread does not use more than its container.
 
-        Its own mean leaves out the samples in which it was not busy enough to be exported.
-        """
-        busiest = min(busiest, used)
-        if not self.demand.ranks:
-            self.demand.ranks.append(cpu_histogram())
-            self.demand.rests.append(cpu_histogram())
-        self.demand.ranks[0].add(busiest, step_s)
-        self.demand.rests[0].add(used - busiest, step_s)
+def _add_thread(demand: IntervalDemand, busiest: float, used: float, step_s: int) -> None:
+    """Add a step. A thread does not use more than its container.
+
+    Its own mean leaves out the samples in which it was not busy enough to be exported.
+    """
+    busiest = min(busiest, used)
+    if not demand.ranks:
+        demand.ranks.append(cpu_histogram())
+        demand.rests.append(cpu_histogram())
+    demand.ranks[0].add(busiest, step_s)
+    demand.rests[0].add(used - busiest, step_s)
 
 
 Key = tuple[Workload, str]

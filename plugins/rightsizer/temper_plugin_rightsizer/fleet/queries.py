@@ -16,6 +16,7 @@ THROTTLED_PERIODS = "container_cpu_cfs_throttled_periods_total"
 THROTTLED_TIME = "container_cpu_cfs_throttled_seconds_total"
 MEMORY = "container_memory_working_set_bytes"
 OOM = "container_oom_events_total"
+STARTED = "container_start_time_seconds"
 THREADS = HOTTEST.name
 CONTAINERS = "kube_pod_container_info"
 REQUESTS = "kube_pod_container_resource_requests"
@@ -139,6 +140,17 @@ def grown(metric: str, scope: Scope, names: Names, range_s: int) -> str:
 def peak(scope: Scope, names: Names, range_s: int) -> str:
     """Return the peak of each container's working set."""
     return _over("max", "max_over_time", scope.containers(MEMORY, names), names, range_s)
+
+
+def least_memory(scope: Scope, names: Names, range_s: int) -> str:
+    """Return the least working set of each container."""
+    return _over("min", "min_over_time", scope.containers(MEMORY, names), names, range_s)
+
+
+def started(scope: Scope, names: Names, range_s: int, since: int) -> str:
+    """Return the last start of each container, of those after *since*, in seconds."""
+    last = _over("max", "max_over_time", scope.containers(STARTED, names), names, range_s)
+    return f"{last} > {since}"
 
 
 def killed(scope: Scope, names: Names, range_s: int) -> str:

@@ -13,8 +13,10 @@ from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
 from temper_plugin_rightsizer.fleet.durations import HOUR_S, as_duration
 from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import EXPORTED, OLD_KUBELET, USUAL, Names, Scope
+from temper_plugin_rightsizer.fleet.starts import Starts
 from temper_plugin_rightsizer.fleet.windows import Window
 
+STARTUP_S = 300
 MOST_CONTAINERS = 1000
 """Containers whose histograms are held at once, unless one namespace has more."""
 MOST_SAMPLES = 200_000
@@ -27,7 +29,8 @@ MOST_POINTS = 10_000
 class Fleet:
     """Reads what *prometheus* knows of the containers in *scope* within *window*.
 
-    *most_containers* and *most_samples* bound what is held at once.
+    The first *startup_s* seconds of a container are kept apart. *most_containers* and
+    *most_samples* bound what is held at once.
     """
 
     prometheus: Prometheus
@@ -35,6 +38,7 @@ class Fleet:
     window: Window
     most_containers: int = MOST_CONTAINERS
     most_samples: int = MOST_SAMPLES
+    startup_s: int = STARTUP_S
 
     def exporters(self) -> Exporters:
         """Return the labels of each exporter. Raises InputError without usage of containers."""
@@ -50,6 +54,7 @@ class Fleet:
             state=self._first((EXPORTED, USUAL), self._state),
             threads=threads,
             scrapes=self._scrapes(threads) if threads else {},
+            knows_starts=self._first((usage,), self._starts) is not None,
         )
 
     def clusters(self, exporters: Exporters) -> int:
@@ -64,7 +69,8 @@ class Fleet:
         for namespaces, size in self._batches(exporters.usage):
             steps = min(max(self.most_samples // size, 1), MOST_POINTS)
             scope = self.scope.of(namespaces)
-            batch = Batch(self.prometheus, scope, self.window, exporters, steps)
+            starts = Starts(self.window, self.startup_s)
+            batch = Batch(self.prometheus, scope, self.window, exporters, steps, starts)
             with self._judged():
                 yield batch.demands()
 
@@ -108,6 +114,9 @@ class Fleet:
     def _state(self, names: Names) -> str:
         either = f'__name__=~"{queries.POD_OWNER}|{queries.CONTAINERS}"'
         return self.scope.select("", names, either, f'{names.pod}!=""')
+
+    def _starts(self, names: Names) -> str:
+        return self.scope.containers(queries.STARTED, names)
 
     def _threads(self, names: Names) -> str:
         return self.scope.containers(queries.THREADS, names)

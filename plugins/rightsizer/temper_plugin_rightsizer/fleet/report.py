@@ -6,13 +6,14 @@ from typing import Any
 from attrs import asdict, evolve
 
 from temper_core import InputError, rfc3339
-from temper_plugin_rightsizer.advice.advising import advise, confidence
+from temper_plugin_rightsizer.advice.advising import advise, confidence, startup_use
 from temper_plugin_rightsizer.advice.cpu import cores, round_up
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
+from temper_plugin_rightsizer.demand.growth import fastest
 from temper_plugin_rightsizer.fleet.batch import Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
-from temper_plugin_rightsizer.fleet.queries import CONTAINERS, THREADS
+from temper_plugin_rightsizer.fleet.queries import CONTAINERS, STARTED, THREADS
 from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
 
@@ -32,7 +33,7 @@ def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
         _row(key, found, fleet.window.step_s, options)
         for demands in fleet.demands(exporters)
         for key, found in demands.items()
-        if found.demand.cpu.seconds
+        if found.demand.seconds
     ]
     if not rows:
         raise InputError(
@@ -59,6 +60,8 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str]:
 def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
     if exporters.threads is None:
         yield f"no {THREADS}: whether a thread is hot is not known without agents"
+    if not exporters.knows_starts:
+        yield f"no {STARTED}: the use of a start-up is not told apart"
     if exporters.state is None:
         yield f"no {CONTAINERS}: owners, requests and limits are not known"
     if clusters > 1:
@@ -70,7 +73,7 @@ def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
 
 def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> Mapping[str, Any]:
     workload, container = key
-    demand = found.demand
+    demand = found.judged()
     advice = fleet_advice(found, step_s, options)
     hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else None
     return {
@@ -89,6 +92,7 @@ def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> M
             "hottest_thread": None if hottest is None else round(hottest, 3),
             "memory_peak_bytes": demand.counts.peak_bytes,
             "throttled_s": round(demand.counts.throttled_s, 3),
+            **startup_use(found.demand.startup),
         },
     }
 
@@ -98,10 +102,20 @@ def fleet_advice(found: FleetDemand, step_s: int, options: AdviceOptions = USUAL
 
     The measured time is that of the window in which any replica was measured.
     """
-    advice = advise(found.demand, found.current or Resources(), options)
+    growths = found.growths()
+    leaks = [grown for grown in growths if grown is not None]
+    is_leak = bool(leaks) and 2 * len(leaks) >= len(growths)
+    advice = advise(
+        found.demand,
+        found.current or Resources(),
+        options,
+        fastest(leaks) if is_leak else None,
+    )
     learned_s = found.covered.bit_count() * step_s
     reasons = list(advice.reasons)
-    if not found.demand.ranks:
+    if leaks and len(growths) > 1:
+        reasons.append(f"the memory of {len(leaks)} of {len(growths)} replicas grows without end")
+    if not found.judged().ranks:
         reasons[0] = _without_threads(found, options)
     reasons[1:1] = _limits_of_knowledge(found, advice, options)
     return evolve(
@@ -114,13 +128,13 @@ def is_degraded(found: FleetDemand, options: AdviceOptions = USUAL) -> bool:
 
     A thread does not use more than its container. So none is hot in a container that is idle.
     """
-    used = found.demand.cpu.percentile(options.percentile)
-    return not found.demand.ranks and used >= options.hot
+    demand = found.judged()
+    return not demand.ranks and demand.cpu.percentile(options.percentile) >= options.hot
 
 
 def _without_threads(found: FleetDemand, options: AdviceOptions) -> str:
     """Return the reason of the CPU request of a container whose threads are not known."""
-    used = found.demand.cpu.percentile(options.percentile)
+    used = found.judged().cpu.percentile(options.percentile)
     threads = (
         "no thread data, so a hot thread is not known"
         if is_degraded(found, options)
@@ -136,13 +150,14 @@ def _without_threads(found: FleetDemand, options: AdviceOptions) -> str:
 def _limits_of_knowledge(
     found: FleetDemand, advice: Advice, options: AdviceOptions
 ) -> Iterable[str]:
-    if found.demand.ranks:
+    demand = found.judged()
+    if demand.ranks:
         watched, measured = len(found.watched), len(found.replicas)
         if watched < measured:
             yield f"threads are known of {watched} of {measured} replicas"
         elif (share := found.threads_share()) < MOSTLY:
             yield f"threads are known in {share:.0%} of the measured time"
-        rest = found.demand.rests[0].percentile(options.percentile)
+        rest = demand.rests[0].percentile(options.percentile)
         if advice.verdict is Verdict.EXCLUSIVE and rest >= options.hot:
             yield f"only the busiest thread is known: the rest of {rest:.2f} may have a hot one too"
     if found.current is None:
@@ -150,7 +165,7 @@ def _limits_of_knowledge(
 
 
 def _not_known(found: FleetDemand) -> Iterable[str]:
-    if not found.demand.ranks:
+    if not found.judged().ranks:
         yield "threads"
     if found.current is None:
         yield "resources"

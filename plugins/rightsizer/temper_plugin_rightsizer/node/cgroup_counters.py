@@ -13,6 +13,7 @@ from temper_plugin_rightsizer.demand.interval import Counts
 
 ROOT = Path("/sys/fs/cgroup")
 _LARGEST = 64 * 1024
+_LONGEST_ID = 10
 
 
 @frozen
@@ -45,6 +46,7 @@ class CgroupCounters:
             throttled_periods=increase("throttled_periods"),
             throttled_s=increase("throttled_us") / 1e6,
             peak_bytes=max(self.working_set_bytes, 0),
+            least_bytes=max(self.working_set_bytes, 0),
             high=increase("high"),
             max=increase("max"),
             oom=increase("oom"),
@@ -85,6 +87,15 @@ class CgroupFiles:
             oom=events.get("oom", 0),
             oom_kill=events.get("oom_kill", 0),
         )
+
+    def first_process(self, path: str) -> int | None:
+        """Return the oldest process of the cgroup *path*: the kernel lists them by entry."""
+        for root in self._roots("cpu"):
+            content = _content(root / path / "cgroup.procs")
+            first = (content or "").partition("\n")[0]
+            if first.isdigit() and len(first) <= _LONGEST_ID:
+                return int(first)
+        return None
 
     def _roots(self, controller: str) -> Sequence[Path]:
         return (self.root, self.root / controller)

@@ -1,6 +1,7 @@
 """Accumulates the demand of the node's containers, and hands intervals to the history."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from attrs import define, field
 
@@ -13,45 +14,60 @@ from temper_plugin_rightsizer.node.containers import (
     containers_of,
     names_by_uid,
 )
+from temper_plugin_rightsizer.node.starts import PROC, Starts
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 
 INTERVAL_S = 300
 COUNTERS_S = 60.0
+STARTUP_S = 300
 MOST_WINDOW_S = 900
 """A longer gap, as after a suspended machine, counts as this."""
 
 
 @define
 class Collector:
-    """Turns snapshots into intervals of the *history*. *lookup* knows the node's pods."""
+    """Turns snapshots into intervals of the *history*. *lookup* knows the node's pods.
+
+    The first *startup_s* seconds of a container are kept apart, by the minute.
+    """
 
     history: History
     lookup: NodeLookup
     files: CgroupFiles = CgroupFiles()
+    startup_s: int = STARTUP_S
+    proc: Path = PROC
     defect: str = field(default="", init=False)
     latest: Mapping[ContainerKey, WindowDemand] = field(factory=dict, init=False)
     _current: dict[ContainerKey, IntervalDemand] = field(factory=dict, init=False)
+    _minute: dict[ContainerKey, IntervalDemand] = field(factory=dict, init=False)
+    _starting: frozenset[ContainerKey] = field(default=frozenset(), init=False)
     _began_at: int = field(default=0, init=False)
-    _counted_at: float = field(default=0.0, init=False)
+    _counted_at: float | None = field(default=None, init=False)
     _compacted_at: int = field(default=0, init=False)
     _counters: dict[ContainerKey, CgroupCounters] = field(factory=dict, init=False)
+    _starts: Starts = field(init=False)
     _plan: LayerPlan | None = field(default=None, init=False)
     _containers: dict[ContainerKey, NodeContainer] = field(factory=dict, init=False)
 
+    def __attrs_post_init__(self) -> None:
+        """Share the files with what tells the age of containers."""
+        self._starts = Starts(self.files, self.proc)
+
     def tell(self, snapshot: Snapshot) -> None:
         """Add the window of *snapshot*, and keep the interval if it is over."""
-        at = int(snapshot.at)
-        self._close_interval(at // INTERVAL_S * INTERVAL_S)
+        begins_at = int(snapshot.at) // INTERVAL_S * INTERVAL_S
+        if begins_at != self._began_at:
+            if self._counted_at is not None:
+                self._count(snapshot.monotonic_s)
+            self._close_interval(begins_at)
         seconds = max(min(round(snapshot.window_s), MOST_WINDOW_S), 1)
         self._look_for_pods()
         if snapshot.observing.knows_threads:
             self.latest = window_demands(snapshot, names_by_uid(self._containers.values()))
             for key, demand in self.latest.items():
-                self._current.setdefault(key, IntervalDemand()).add(demand, seconds)
-        elapsed = snapshot.monotonic_s - self._counted_at
-        if elapsed >= COUNTERS_S:
-            self._count(round(elapsed) if self._counted_at else 1)
-            self._counted_at = snapshot.monotonic_s
+                self._minute.setdefault(key, IntervalDemand()).add(demand, seconds)
+        if self._counted_at is None or snapshot.monotonic_s - self._counted_at >= COUNTERS_S:
+            self._count(snapshot.monotonic_s)
 
     def demands(self, window_s: int, now: float) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the demand of each container of the node's pods in the last *window_s* seconds.
@@ -60,7 +76,11 @@ class Collector:
         """
         uids = {key.uid for key in self._containers}
         demands = dict(self.history.read(int(now) - window_s, uids))
-        for key, demand in self._current.items():
+        current: dict[ContainerKey, IntervalDemand] = {}
+        for key, demand in (*self._current.items(), *self._apart(self._minute)):
+            current.setdefault(key, IntervalDemand()).merge(demand)
+        for key, demand in current.items():
+            demand.note_floor(self._began_at)
             demands.setdefault(key, IntervalDemand()).merge(demand)
         return demands
 
@@ -70,11 +90,10 @@ class Collector:
 
     def close(self) -> None:
         """Keep the interval that is not over."""
+        self._settle()
         self._keep()
 
     def _close_interval(self, begins_at: int) -> None:
-        if begins_at == self._began_at:
-            return
         self._keep()
         self._began_at = begins_at
         if begins_at - self._compacted_at >= HOUR_S or begins_at < self._compacted_at:
@@ -106,14 +125,36 @@ class Collector:
         self._counters = {
             key: counters for key, counters in self._counters.items() if key in self._containers
         }
+        self._starts.keep(self._containers.keys())
 
-    def _count(self, seconds: int) -> None:
-        """Read the counters of all containers. *seconds* have passed since the last time."""
+    def _count(self, now_s: float) -> None:
+        """Read the counters of all containers, and settle the minute that ends at *now_s*."""
+        elapsed = 1.0 if self._counted_at is None else max(now_s - self._counted_at, 1.0)
+        self._counted_at = now_s
+        starting = set()
         for key, container in self._containers.items():
             for path in container.cgroups[:1]:
                 counters = self.files.read(path)
-                demand = self._current.setdefault(key, IntervalDemand())
+                demand = self._minute.setdefault(key, IntervalDemand())
                 demand.counts.merge(counters.since(self._counters.get(key)))
                 if counters.working_set_bytes >= 0:
-                    demand.memory.add(counters.working_set_bytes, seconds)
+                    demand.memory.add(counters.working_set_bytes, round(elapsed))
                 self._counters[key] = counters
+            age_s = self._starts.age_s(container) if self.startup_s else None
+            if age_s is not None and age_s < self.startup_s + elapsed:
+                starting.add(key)
+        self._starting = frozenset(starting)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Add the minute to the interval."""
+        minute, self._minute = self._minute, {}
+        for key, demand in self._apart(minute):
+            self._current.setdefault(key, IntervalDemand()).merge(demand)
+
+    def _apart(
+        self, minute: Mapping[ContainerKey, IntervalDemand]
+    ) -> Iterator[tuple[ContainerKey, IntervalDemand]]:
+        """Yield the demand of a minute, that of starting containers as their start-up."""
+        for key, demand in minute.items():
+            yield key, IntervalDemand(startup=demand) if key in self._starting else demand

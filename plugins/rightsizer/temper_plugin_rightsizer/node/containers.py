@@ -12,12 +12,16 @@ from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 
 @frozen
 class NodeContainer:
-    """A container of a pod of this node. ``cgroups`` are paths without a leading slash."""
+    """A container of a pod of this node. ``cgroups`` are paths without a leading slash.
+
+    ``programs`` are those that its first process is in.
+    """
 
     key: ContainerKey
     owner: str
     resources: Resources
     cgroups: tuple[str, ...] = field(default=())
+    programs: tuple[str, ...] = field(default=())
 
 
 def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
@@ -27,20 +31,21 @@ def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
     pod's only container has the pod's own cgroups, as no other could use anything there.
     """
     whole_pod = tuple(path.strip("/") for path in pod.cgroups)
-    if len(pod.containers) <= 1:
-        (container,) = pod.containers or (_whole(pod),)
-        key = _key(pod, container.name)
-        return [NodeContainer(key, pod.owner, _resources(container), whole_pod)]
+    is_alone = len(pod.containers) <= 1
     names = {f"{path}/{name}" for path in whole_pod for name in files.directories(path)}
-    return [
-        NodeContainer(
-            _key(pod, container.name),
-            pod.owner,
-            _resources(container),
-            tuple(sorted(_with_id(names, container.runtime_id))),
+    found = []
+    for container in pod.containers or (_whole(pod),):
+        own = tuple(sorted(_with_id(names, container.runtime_id)))
+        found.append(
+            NodeContainer(
+                _key(pod, container.name),
+                pod.owner,
+                _resources(container),
+                whole_pod if is_alone else own,
+                own or (whole_pod if is_alone else ()),
+            )
         )
-        for container in pod.containers
-    ]
+    return found
 
 
 def names_by_uid(containers: Iterable[NodeContainer]) -> Mapping[str, list[str]]:

@@ -7,8 +7,9 @@ from typing import Any
 from attrs import asdict
 
 from temper_core import rfc3339
-from temper_plugin_rightsizer.advice.advising import advise
+from temper_plugin_rightsizer.advice.advising import advise, judged, startup_use
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.demand.growth import growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.collector import Collector
@@ -30,7 +31,7 @@ def report(
     known = [
         (key, container, demand)
         for key, demand in demands.items()
-        if (container := collector.container(key)) is not None and demand.cpu.seconds
+        if (container := collector.container(key)) is not None and demand.seconds
     ]
     busiest = nlargest(MOST_ROWS, known, key=lambda row: row[2].cpu.mean())
     rows = [_row(*row, options) for row in busiest]
@@ -49,7 +50,9 @@ def report(
 def _row(
     key: ContainerKey, container: NodeContainer, demand: IntervalDemand, options: AdviceOptions
 ) -> dict[str, Any]:
-    advice = advise(demand, container.resources, options)
+    advice = advise(demand, container.resources, options, growth(demand.floors))
+    startup = demand.startup
+    demand = judged(demand)
     hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else 0.0
     return {
         "namespace": key.namespace,
@@ -64,5 +67,6 @@ def _row(
             "hottest_thread": round(hottest, 3),
             "memory_peak_bytes": demand.counts.peak_bytes,
             "throttled_s": round(demand.counts.throttled_s, 3),
+            **startup_use(startup),
         },
     }

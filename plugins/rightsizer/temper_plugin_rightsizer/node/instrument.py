@@ -22,6 +22,8 @@ from temper_plugin_rightsizer.node.document import report
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MIB, MOST_DAYS, Options
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 
+MINUTE_S = 60
+
 
 class Rightsizer(OpenInstrument):
     """Publishes what the *collector* has learned in the last *window_hours*, by default."""
@@ -38,7 +40,9 @@ class Rightsizer(OpenInstrument):
             options.history_mib * MIB,
             keep_s=options.keep_days * HOURS_OF_DAY * HOUR_S,
         )
-        return cls(Collector(history, context.lookup), options.window_hours)
+        startup_s = options.startup_minutes * MINUTE_S
+        collector = Collector(history, context.lookup, startup_s=startup_s)
+        return cls(collector, options.window_hours)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Add the window to the interval."""

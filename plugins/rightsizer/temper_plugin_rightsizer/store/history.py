@@ -26,7 +26,7 @@ READ_S = 2.0
 MOST_DAYS_MERGED = 100
 """Days of single containers that are merged at once, which takes some 0.3 s."""
 PAGE_BYTES = 4096
-VERSION = 1
+VERSION = 2
 _CACHE_PAGES = 32
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """sqlite3 decodes what SQLite says of a damaged file, which may hold bytes of the file."""
@@ -111,15 +111,16 @@ class History:
     ) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the merged demand of each container in the intervals from *since* on.
 
-        Older intervals count with their peak of memory only. *since* is rounded down to the
-        beginning of an interval of that age. *uids* are those of the pods, all by default. The
-        newest intervals are read first. What takes more than ``READ_S`` of CPU time is left out:
-        the demands then cover less time.
+        Older intervals count with their peak of memory and their floors only. *since* is rounded
+        down to the beginning of an interval of that age. *uids* are those of the pods, all by
+        default. The newest intervals are read first. What takes more than ``READ_S`` of CPU time is
+        left out: the demands then cover less time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
         begins_at = self._rounded(since)
         ends_at = time.thread_time() + READ_S
         for key, at, demand in self.intervals(0, uids):
+            demand.note_floor(at)
             if at >= begins_at:
                 demands.setdefault(key, IntervalDemand()).merge(demand)
             elif key in demands:

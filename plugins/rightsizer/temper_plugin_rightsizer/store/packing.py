@@ -17,8 +17,6 @@ from temper_plugin_rightsizer.demand.interval import (
 from temper_plugin_rightsizer.demand.window import MOST_RANKS
 
 _LENGTH = Struct("<H")
-_FIXED = 3
-"""The histograms of CPU, run delay and memory. Those of the ranks follow, two of each rank."""
 
 
 class DamagedError(Exception):
@@ -26,8 +24,13 @@ class DamagedError(Exception):
 
 
 def pack(demand: IntervalDemand) -> bytes:
-    """Return *demand* as bytes."""
+    """Return *demand* as bytes: the names and counters, then parts.
+
+    The parts are the start-up's own bytes, the histograms of CPU, run delay and memory, and two of
+    each rank.
+    """
     packed = bytearray(_part(json.dumps([demand.names, astuple(demand.counts)]).encode()))
+    packed += _part(pack(demand.startup) if demand.startup else b"")
     histograms = [demand.cpu, demand.run_delay, demand.memory]
     for used, rest in zip(demand.ranks, demand.rests, strict=True):
         histograms += [used, rest]
@@ -38,10 +41,16 @@ def pack(demand: IntervalDemand) -> bytes:
 
 def unpack(packed: bytes) -> IntervalDemand:
     """Read what ``pack`` returned. Raises DamagedError for anything else."""
+    return _unpack(packed, may_start=True)
+
+
+def _unpack(packed: bytes, *, may_start: bool) -> IntervalDemand:
     try:
-        head, *parts = _parts(packed)
+        head, startup, *parts = _parts(packed)
         names, counts = json.loads(head)
         cpu, run_delay, memory, *ranks = parts
+        if startup and not may_start:
+            raise DamagedError("a start-up has a start-up")
         if len(ranks) % 2 or len(ranks) > 2 * MOST_RANKS:
             raise DamagedError(f"{len(ranks)} histograms of ranks")
         return IntervalDemand(
@@ -52,6 +61,7 @@ def unpack(packed: bytes) -> IntervalDemand:
             rests=[DemandHistogram.decode(LEAST_CPU, rest) for rest in ranks[1::2]],
             names=_names(names),
             counts=_counts(counts),
+            startup=_unpack(startup, may_start=False) if startup else None,
         )
     except (ValueError, TypeError, AttributeError, RecursionError, error) as damage:
         raise DamagedError(str(damage)) from damage
