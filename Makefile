@@ -20,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ test-kernel: install  ## assert the same, and what follows from faults, on the s
 test-kernel-full: install  ## every fault, promise and kernel there is (hours); docs/fault-suite.md keeps the result
 	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py tests/kernel/test_ladder.py tests/kernel/test_boost.py tests/kernel/test_recognition.py tests/kernel/test_unit.py tests/kernel/test_thread_storm.py tests/kernel/test_trace_backends.py --kernel --all-faults; \
 	status=$$?; $(BIN)/python -m tests.kernel.fault_page && exit $$status
+
+test-kernel-traces: install  ## assert that every way to record a trace is right, on three kernels (20 minutes)
+	$(BIN)/pytest tests/kernel/test_traces.py tests/kernel/test_trace_backends.py tests/kernel/test_thread_storm.py --kernel --all-faults
 
 judge-shapes: install  ## saturate every shape of plan without a row in proven_shapes.json (hours; MINUTES=... for less)
 	$(BIN)/python -m tests.kernel.starvation.judge --minutes $(MINUTES)

@@ -11,7 +11,8 @@ from temper_plugin_tracer.capture.request import SCHEMA, parse_trace_request
 from temper_plugin_tracer.capture.running import HeldError
 
 MEDIA_TYPE = "application/vnd.perfetto.trace"
-PART_BYTES = 8 * 1024 * 1024
+PART_BYTES = 256 * 1024
+"""The agent has a part and its encoded copies in memory."""
 ACCEPTED, NOT_FOUND, CONFLICT = 202, 404, 409
 _ID = {"id": "The id of a capture."}
 
@@ -50,7 +51,7 @@ def endpoints(captures: Captures) -> Iterable[Endpoint]:
             "get-trace-part",
             "GET",
             "/trace/{id}/part",
-            f"At most {PART_BYTES >> 20} MiB of a finished capture from an offset on, in base64.",
+            f"At most {PART_BYTES >> 10} KiB of a finished capture from an offset on, in base64.",
             doors.part,
             acts=True,
             parameters={**_ID, "offset": "Where the part begins, in bytes."},
