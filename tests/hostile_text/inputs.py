@@ -4,15 +4,18 @@ import json
 import socketserver
 import threading
 import time
+from base64 import b64encode
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from temper_core.plan.render import plan_document
+from temper_plugin_rightsizer.store.packing import pack
 from tests.console.observations import WINDOW, an_observation
 from tests.core.cli.conftest import load_fakes
 from tests.hostile_text.hostile import Poison
 from tests.podlists import make_podlist
+from tests.rightsizer.shapes import learned, window
 
 SPARED = ("schema_version", "mode", "kind", "tier", "severity", "level", "state", "at", "key")
 """Keys whose values commands compare with words of their own."""
@@ -36,6 +39,14 @@ def a_container():
         "current": resources,
         "recommended": {**resources, "cpu_request_millis": 1000},
     }
+
+
+def a_demand():
+    """Return an answer of ``/rightsize`` with histograms, and hostile texts."""
+    demand = learned([window(("worker", 1.0))] * 30)
+    packed = b64encode(pack(demand)).decode()
+    plain = {"window_s": 60, "containers": [{**a_container(), "demand": packed}]}
+    return Poison((*SPARED, "demand")).document(plain)
 
 
 def agent_answers():

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from temper_plugin_rightsizer.demand.growth import HOUR_S, Floor, fastest, growth
+from temper_plugin_rightsizer.advice.leaks import leak_of
+from temper_plugin_rightsizer.demand.growth import HOUR_S, Floor, growth
 
 MIB = 1024 * 1024
 STEP_S = 900
@@ -82,8 +83,13 @@ def test_a_restart_begins_a_new_run():
     assert growth(floors_of(lambda hour: 200 + 12 * (hour % 4), 12, starts=(4, 8))) is None
 
 
-def test_the_fastest_of_several_leaks_is_told():
+def test_the_fastest_replica_stands_for_a_workload_of_which_half_leaks():
     slow, fast = (growth(floors_of(lambda hour, r=rate: 100 + r * hour)) for rate in (10, 30))
 
-    assert fastest([slow, fast]) is fast
-    assert fastest([]) is None
+    assert leak_of([slow, fast, None, None]) == (
+        fast,
+        ("the memory of 2 of 4 replicas grows without end",),
+    )
+    assert leak_of([slow, None, None])[0] is None
+    assert leak_of([slow]) == (slow, ())
+    assert leak_of([None]) == leak_of([]) == (None, ())

@@ -48,15 +48,25 @@ def temper_settings() -> list[SettingsTable]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper rightsize``."""
+    """Contribute ``temper rightsize``, and that of ``kubectl temper``."""
     summary = "Recommend requests and limits from the demand of threads."
-    return [Command("rightsize", summary, _load_command)]
+    cluster = "Recommend requests and limits of a cluster's workloads."
+    return [
+        Command("rightsize", summary, _load_command),
+        Command("rightsize", cluster, _load_cluster, under="kubectl temper"),
+    ]
 
 
 def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
     from temper_plugin_rightsizer.node.instrument import Rightsizer  # noqa: PLC0415 - agent only
 
     return Rightsizer.of(options, context)
+
+
+def _load_cluster() -> "click.Command":
+    from temper_plugin_rightsizer.commands.cluster import command  # noqa: PLC0415 - slow
+
+    return command
 
 
 def _load_command() -> "click.Command":

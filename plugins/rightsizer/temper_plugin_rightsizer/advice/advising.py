@@ -1,7 +1,5 @@
 """Advice for one container."""
 
-from collections.abc import Mapping
-
 from temper_plugin_rightsizer.advice.cpu import advise_cpu
 from temper_plugin_rightsizer.advice.memory import advise_memory, mib
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
@@ -57,16 +55,6 @@ def advise(
 def judged(demand: IntervalDemand) -> IntervalDemand:
     """Return the demand that advice follows from: all of it, if it is mostly start-up."""
     return demand.whole() if demand.is_mostly_startup else demand
-
-
-def startup_use(startup: IntervalDemand | None) -> Mapping[str, float | int]:
-    """Return what start-ups used, for a report."""
-    startup = startup or IntervalDemand()
-    return {
-        "startup_s": startup.cpu.seconds,
-        "startup_cpu_peak": round(startup.cpu.peak(), 3),
-        "startup_memory_peak_bytes": startup.peak_bytes(),
-    }
 
 
 def _startup_reasons(demand: IntervalDemand) -> tuple[str, ...]:

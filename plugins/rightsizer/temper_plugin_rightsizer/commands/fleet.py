@@ -114,17 +114,17 @@ OPTIONS = {
 """The options by the fields of FleetQuestion."""
 
 
-def fleet_options(command: Callable[..., None]) -> Callable[..., None]:
+def fleet_options(command: Callable[..., int]) -> Callable[..., int]:
     """Give *command* the options of a fleet, as its argument ``fleet``."""
 
     @wraps(command)
-    def asking(**given: Any) -> None:  # noqa: ANN401 - click's own
+    def asking(**given: Any) -> int:  # noqa: ANN401 - click's own
         question = FleetQuestion(**{name: given.pop(name) for name in OPTIONS})
         if question.url is None and question != FleetQuestion():
             raise InputError("an option of a fleet, such as --namespace, needs --prometheus")
-        command(fleet=question, **given)
+        return command(fleet=question, **given)
 
-    decorated: Callable[..., None] = asking
+    decorated: Callable[..., int] = asking
     for option in reversed(OPTIONS.values()):
         decorated = option(decorated)
     return decorated

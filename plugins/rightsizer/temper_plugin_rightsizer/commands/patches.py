@@ -15,7 +15,7 @@ TEMPLATES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """The version of each kind with a template that may change, and where its pods' spec is."""
 WHY_NOT = {
-    "ReplicaSet": "its Deployment is not known on the node; ask --prometheus",
+    "ReplicaSet": "its Deployment is not known on the node; ask kubectl temper or --prometheus",
     "Job": "the template of a Job cannot change",
 }
 

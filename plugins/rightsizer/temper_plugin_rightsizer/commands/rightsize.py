@@ -7,14 +7,7 @@ from typing import Any
 import click
 
 from temper_core import MachineError, ask_agent
-from temper_core.console import (
-    EXIT_FINDINGS,
-    Row,
-    print_json,
-    printable,
-    read_settings,
-    settings_option,
-)
+from temper_core.console import Row, printable, read_settings, settings_option
 from temper_core.observed import pod_key, rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.backtest import command as backtest
@@ -25,11 +18,8 @@ from temper_plugin_rightsizer.commands.fleet import (
     fleet_report,
     of_workload,
 )
-from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
-from temper_plugin_rightsizer.commands.patches import as_patches
+from temper_plugin_rightsizer.commands.showing import show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
-
-FORMATS = ("table", "json", "csv", "markdown", "patch")
 
 
 class PodOrCommand(click.Group):
@@ -64,20 +54,8 @@ class PodOrCommand(click.Group):
 )
 @advice_options
 @fleet_options
-@click.option(
-    "--explain/--no-explain", default=True, show_default=True, help="Show the reasons in a table."
-)
-@click.option(
-    "--fail-on-change", is_flag=True, help="Exit with 1 if a container should be changed."
-)
 @settings_option
-@click.option(
-    "--output",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="The format of the report.",
-)
+@showing_options
 def show(  # noqa: PLR0913 - one argument for each option
     *,
     pod: str | None,
@@ -88,7 +66,7 @@ def show(  # noqa: PLR0913 - one argument for each option
     settings_path: Path | None,
     output: str,
     **choices: float | None,
-) -> None:
+) -> int:
     """Recommend requests and limits of the containers on this node, or of POD.
 
     The advice follows from the demand of single threads: a thread that keeps a core busy needs a
@@ -99,12 +77,7 @@ def show(  # noqa: PLR0913 - one argument for each option
         document = _of_pod(_asked(settings_path, hours, choices), pod)
     else:
         document = of_workload(fleet_report(fleet, hours, AdviceOptions(**chosen(choices))), pod)
-    if output == "json":
-        print_json(document)
-    else:
-        click.echo(_shown(document, output, explain))
-    if fail_on_change and needs_change(document):
-        raise SystemExit(EXIT_FINDINGS)
+    return show_report(document, explain=explain, fail_on_change=fail_on_change, output=output)
 
 
 command = PodOrCommand(
@@ -137,15 +110,3 @@ def _of_pod(document: Row, pod: str | None) -> Row:
         known = ", ".join(sorted({printable(pod_key(row)) for row in containers})[:10])
         raise MachineError(f"no demand of {pod} is known; known are: {known or 'none yet'}")
     return {**document, "containers": chosen}
-
-
-def _shown(document: Row, output: str, explain: bool) -> str:
-    if output == "csv":
-        return as_csv(document)
-    if output == "markdown":
-        return as_markdown(document)
-    if output == "patch":
-        return as_patches(document)
-    if not rows(document, "containers"):
-        return "no demand is known yet; the agent learns it from its next windows on"
-    return as_table(document, explains=explain)

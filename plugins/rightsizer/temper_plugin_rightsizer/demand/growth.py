@@ -1,6 +1,6 @@
 """A working set that grows without end: a memory leak."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from attrs import frozen
@@ -48,11 +48,6 @@ def growth(floors: Mapping[int, Floor]) -> Growth | None:
     end = run[-1][0]
     recent = [point for point in run if point[0] >= end - RECENT_S]
     return _steady_growth(run) or _steady_growth(recent)
-
-
-def fastest(growths: Iterable[Growth]) -> Growth | None:
-    """Return the growth with the largest rate. None without any."""
-    return max(growths, key=lambda grown: grown.bytes_per_hour, default=None)
 
 
 def _last_run(floors: Mapping[int, Floor]) -> Sequence[tuple[int, int]]:

@@ -6,11 +6,12 @@ from typing import Any
 from attrs import asdict, evolve
 
 from temper_core import InputError, rfc3339
-from temper_plugin_rightsizer.advice.advising import advise, confidence, startup_use
+from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.cpu import cores, round_up
+from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
-from temper_plugin_rightsizer.demand.growth import fastest
+from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.fleet.batch import Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
 from temper_plugin_rightsizer.fleet.queries import CONTAINERS, STARTED, THREADS
@@ -73,9 +74,7 @@ def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
 
 def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> Mapping[str, Any]:
     workload, container = key
-    demand = found.judged()
     advice = fleet_advice(found, step_s, options)
-    hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else None
     return {
         "namespace": workload.namespace,
         "pod": workload.name if workload.kind == "Pod" else "",
@@ -85,15 +84,7 @@ def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> M
         **asdict(advice),
         "degraded": is_degraded(found, options),
         "not_known": list(_not_known(found)),
-        "used": {
-            "cpu_mean": round(demand.cpu.mean(), 3),
-            "cpu_percentile": round(demand.cpu.percentile(options.percentile), 3),
-            "cpu_peak": round(demand.cpu.peak(), 3),
-            "hottest_thread": None if hottest is None else round(hottest, 3),
-            "memory_peak_bytes": demand.counts.peak_bytes,
-            "throttled_s": round(demand.counts.throttled_s, 3),
-            **startup_use(found.demand.startup),
-        },
+        "used": used(found.demand, options, idle=None),
     }
 
 
@@ -102,19 +93,10 @@ def fleet_advice(found: FleetDemand, step_s: int, options: AdviceOptions = USUAL
 
     The measured time is that of the window in which any replica was measured.
     """
-    growths = found.growths()
-    leaks = [grown for grown in growths if grown is not None]
-    is_leak = bool(leaks) and 2 * len(leaks) >= len(growths)
-    advice = advise(
-        found.demand,
-        found.current or Resources(),
-        options,
-        fastest(leaks) if is_leak else None,
-    )
+    leak, told = leak_of(found.growths())
+    advice = advise(found.demand, found.current or Resources(), options, leak)
     learned_s = found.covered.bit_count() * step_s
-    reasons = list(advice.reasons)
-    if leaks and len(growths) > 1:
-        reasons.append(f"the memory of {len(leaks)} of {len(growths)} replicas grows without end")
+    reasons = [*advice.reasons, *told]
     if not found.judged().ranks:
         reasons[0] = _without_threads(found, options)
     reasons[1:1] = _limits_of_knowledge(found, advice, options)

@@ -10,7 +10,7 @@ from temper_plugin_rightsizer.fleet.queries import Names
 
 _SCHEDULED = re.compile(r"(.+)-[0-9]{8,10}")
 """The controller of CronJobs names a Job by its own name and the minute (cronjob/utils.go)."""
-_NO_OWNER = frozenset({"", "<none>", "Node"})
+NO_OWNER = frozenset({"", "<none>", "Node"})
 """A pod without a controller, or a static pod, whose owner is the node."""
 
 
@@ -46,7 +46,10 @@ class Owners:
         A ReplicaSet or Job without a known owner is a workload of its own. A Job with the name of a
         scheduled one belongs to a CronJob.
         """
-        kind, name = self.pods.get((namespace, pod), ("Pod", pod))
+        return self.controller(namespace, *self.pods.get((namespace, pod), ("Pod", pod)))
+
+    def controller(self, namespace: str, kind: str, name: str) -> Workload:
+        """Return the workload that the controller of a pod belongs to, as ``workload`` does."""
         if kind == "ReplicaSet":
             kind, name = self.replicasets.get((namespace, name), (kind, name))
         elif kind == "Job":
@@ -59,7 +62,7 @@ def controllers(rows: Iterable[Labels], names: Names, label: str) -> Named:
     return {
         (row.get(names.namespace, ""), row.get(label, "")): (row["owner_kind"], row["owner_name"])
         for row in rows
-        if row.get("owner_kind", "") not in _NO_OWNER and row.get("owner_name")
+        if row.get("owner_kind", "") not in NO_OWNER and row.get("owner_name")
     }
 
 

@@ -1,31 +1,42 @@
 """The answer of ``/rightsize``: advice for each container, as JSON."""
 
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
 from typing import Any
 
 from attrs import asdict
 
 from temper_core import rfc3339
-from temper_plugin_rightsizer.advice.advising import advise, judged, startup_use
+from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.demand.growth import growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.containers import NodeContainer
+from temper_plugin_rightsizer.store.packing import pack
 
 SCHEMA_VERSION = 1
+MOST_DEMAND_BYTES = 5 << 20
+"""A client of the API server takes 8 MiB."""
 MOST_ROWS = 4000
 """An answer of so many containers with the longest names is below the server's bound."""
 
 
 def report(
-    collector: Collector, window_s: int, now: float, options: AdviceOptions = USUAL
+    collector: Collector,
+    window_s: int,
+    now: float,
+    options: AdviceOptions = USUAL,
+    *,
+    has_demand: bool = False,
 ) -> Mapping[str, Any]:
     """Return advice for the containers on the node, by the last *window_s* seconds.
 
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
+    With *has_demand* each has its histograms, in ``MOST_DEMAND_BYTES`` together.
     """
     demands = collector.demands(window_s, now)
     known = [
@@ -35,6 +46,9 @@ def report(
     ]
     busiest = nlargest(MOST_ROWS, known, key=lambda row: row[2].cpu.mean())
     rows = [_row(*row, options) for row in busiest]
+    if has_demand:
+        demanding = (_with_demand(row, each[2]) for row, each in zip(rows, busiest, strict=True))
+        rows = list(_within(demanding, MOST_DEMAND_BYTES))
     return {
         "schema_version": SCHEMA_VERSION,
         "at": rfc3339(now),
@@ -47,26 +61,35 @@ def report(
     }
 
 
+def _within(rows: Iterable[dict[str, Any]], most_bytes: int) -> Iterator[dict[str, Any]]:
+    """Yield *rows* until their histograms take *most_bytes*."""
+    size = 0
+    for row in rows:
+        size += len(row["demand"])
+        if size > most_bytes:
+            return
+        yield row
+
+
 def _row(
     key: ContainerKey, container: NodeContainer, demand: IntervalDemand, options: AdviceOptions
 ) -> dict[str, Any]:
     advice = advise(demand, container.resources, options, growth(demand.floors))
-    startup = demand.startup
-    demand = judged(demand)
-    hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else 0.0
     return {
         "namespace": key.namespace,
         "pod": key.pod,
         "container": key.container,
         "owner": container.owner,
         **asdict(advice),
-        "used": {
-            "cpu_mean": round(demand.cpu.mean(), 3),
-            "cpu_percentile": round(demand.cpu.percentile(options.percentile), 3),
-            "cpu_peak": round(demand.cpu.peak(), 3),
-            "hottest_thread": round(hottest, 3),
-            "memory_peak_bytes": demand.counts.peak_bytes,
-            "throttled_s": round(demand.counts.throttled_s, 3),
-            **startup_use(startup),
-        },
+        "used": used(demand, options),
+    }
+
+
+def _with_demand(row: dict[str, Any], demand: IntervalDemand) -> dict[str, Any]:
+    """Return *row* with what a report of several nodes is made of."""
+    grown = growth(demand.floors)
+    return {
+        **row,
+        "demand": b64encode(pack(demand)).decode(),
+        "growth": None if grown is None else asdict(grown),
     }

@@ -64,6 +64,7 @@ class Rightsizer(OpenInstrument):
                 self._report,
                 parameters={
                     "hours": "The hours of history that the advice follows from.",
+                    "demand": "1 for the histograms of each container, for a cluster's report.",
                     **{choice.name: choice.metadata["summary"] for choice in fields(AdviceOptions)},
                 },
             ),
@@ -79,7 +80,15 @@ class Rightsizer(OpenInstrument):
 
     def _report(self, request: Request) -> Mapping[str, Any]:
         window_s = _hours(request.query.get("hours"), self._window_hours) * HOUR_S
-        return report(self._collector, window_s, time.time(), AdviceOptions.of(request.query))
+        options = AdviceOptions.of(request.query)
+        has_demand = _flag(request.query.get("demand", "0"))
+        return report(self._collector, window_s, time.time(), options, has_demand=has_demand)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise InputError(f"demand must be 0 or 1, not {text[:20]!r}")
+    return text == "1"
 
 
 def _hours(text: str | None, usual: int) -> int:

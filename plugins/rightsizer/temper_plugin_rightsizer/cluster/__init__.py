@@ -1,0 +1,1 @@
+"""Demand of a cluster: the answers of its agents, merged by workload."""

@@ -1,0 +1,98 @@
+"""The demand of each container of a workload, over its replicas on all nodes."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+
+from attrs import define, field
+
+from temper_core.console import Row
+from temper_core.observed import count, number, rows, table, text
+from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.demand.growth import Growth
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.fleet.demands import Key
+from temper_plugin_rightsizer.fleet.workloads import NO_OWNER, Owners, Workload
+from temper_plugin_rightsizer.store.packing import DamagedError, unpack
+
+
+@define
+class WorkloadDemand:
+    """The demand of one container, merged over its replicas.
+
+    ``pods`` are the replicas, ``growths`` the growth of the memory of each. ``learned_s`` is the
+    time of the replica that was measured longest. ``current`` has the largest requests and limits.
+    """
+
+    demand: IntervalDemand = field(factory=IntervalDemand)
+    pods: set[str] = field(factory=set)
+    growths: list[Growth | None] = field(factory=list)
+    learned_s: int = 0
+    current: Resources = Resources()
+
+    def add(self, row: Row, demand: IntervalDemand) -> None:
+        """Add a replica by the *row* of its agent."""
+        self.pods.add(text(row, "pod"))
+        self.demand.merge(demand)
+        self.growths.append(_growth(table(row, "growth")))
+        self.learned_s = max(self.learned_s, demand.seconds)
+        self.current = _largest(self.current, table(row, "current"))
+
+
+@define
+class ClusterDemand:
+    """The demand of all workloads. *owners* has the controllers of ReplicaSets and Jobs."""
+
+    owners: Owners
+    found: dict[Key, WorkloadDemand] = field(factory=dict, init=False)
+    damaged: int = field(default=0, init=False)
+    left_out: int = field(default=0, init=False)
+
+    def add(self, answer: Row) -> None:
+        """Add the containers of an agent. One whose demand is damaged counts as that."""
+        self.left_out += count(answer, "left_out") or 0
+        for row in rows(answer, "containers"):
+            try:
+                demand = unpack(b64decode(text(row, "demand"), validate=True))
+            except (DamagedError, binascii.Error, ValueError):
+                self.damaged += 1
+                continue
+            key = self._workload(row), text(row, "container")
+            self.found.setdefault(key, WorkloadDemand()).add(row, demand)
+
+    def rows(self) -> Iterator[tuple[Key, WorkloadDemand]]:
+        """Yield the containers with any demand, in order."""
+        for key in sorted(self.found):
+            if self.found[key].demand.seconds:
+                yield key, self.found[key]
+
+    def _workload(self, row: Row) -> Workload:
+        namespace, pod = text(row, "namespace"), text(row, "pod")
+        kind, _, name = text(row, "owner").partition("/")
+        if kind in NO_OWNER or not name:
+            return Workload(namespace, "Pod", pod)
+        return self.owners.controller(namespace, kind, name)
+
+
+def _growth(row: Mapping[str, object]) -> Growth | None:
+    rate, sizes = (
+        number(row, "bytes_per_hour"),
+        [count(row, name) for name in ("seconds", "first_bytes", "last_bytes")],
+    )
+    if not rate or None in sizes:
+        return None
+    seconds, first, last = (size or 0 for size in sizes)
+    return Growth(rate, seconds, first, last)
+
+
+def _largest(known: Resources, row: Row) -> Resources:
+    def larger(name: str) -> int | None:
+        sizes = (getattr(known, name), count(row, name))
+        return max((size for size in sizes if size), default=None)
+
+    return Resources(
+        larger("cpu_request_millis"),
+        larger("cpu_limit_millis"),
+        larger("memory_request_bytes"),
+        larger("memory_limit_bytes"),
+    )

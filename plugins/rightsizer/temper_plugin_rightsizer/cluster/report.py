@@ -1,0 +1,138 @@
+"""The report of a cluster: advice for each container of a workload, as JSON."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from attrs import asdict, evolve, frozen
+
+from temper_core import MachineError, rfc3339
+from temper_core.console import Row, named
+from temper_kube.access import Access
+from temper_kube.api_server import METADATA, ApiServer
+from temper_kube.failures import ForbiddenError
+from temper_plugin_rightsizer.advice.advising import advise, confidence
+from temper_plugin_rightsizer.advice.leaks import leak_of
+from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.use import used
+from temper_plugin_rightsizer.cluster.agents import Away, ask_agents, roster
+from temper_plugin_rightsizer.cluster.demands import ClusterDemand, WorkloadDemand
+from temper_plugin_rightsizer.fleet.demands import Key
+from temper_plugin_rightsizer.fleet.workloads import Named, Owners
+from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
+
+SOURCE = "agents"
+REPLICASETS, JOBS = "/apis/apps/v1/replicasets", "/apis/batch/v1/jobs"
+
+
+@frozen
+class Question:
+    """What to ask the agents in *namespace* of a cluster: the history of *hours*, None for theirs.
+
+    Only workloads of *only* are told, of all namespaces by default.
+    """
+
+    access: Access
+    namespace: str
+    hours: int | None = None
+    only: frozenset[str] = frozenset()
+
+
+def report(
+    question: Question, options: AdviceOptions, shown: Callable[[int, int], None]
+) -> Mapping[str, Any]:
+    """Return advice for the workloads of a cluster, by all agents that answer.
+
+    *shown* gets the number of agents asked, and that of all. Raises MachineError if no agent
+    answers, or a right is missing.
+    """
+    with ApiServer(question.access) as api:
+        known = roster(api, question.namespace)
+        owners, unknown = _owners(api)
+    if not known.agents:
+        raise MachineError(f"no agent is ready in the namespace {question.namespace}")
+    demand = ClusterDemand(owners)
+    away = [*known.away]
+    query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
+    window_s = 0
+    for asked, (_, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
+        if isinstance(answer, Away):
+            away.append(answer)
+        else:
+            demand.add(answer)
+            window_s = max(window_s, int(answer.get("window_s") or 0))
+        shown(asked, len(known.agents))
+    if len(away) - len(known.away) == len(known.agents):
+        raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
+    rows = [
+        _row(key, found, options)
+        for key, found in demand.rows()
+        if not question.only or key[0].namespace in question.only
+    ]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "source": SOURCE,
+        "at": rfc3339(time.time()),
+        "window_s": window_s,
+        "options": asdict(options),
+        "notes": [*_notes(away, demand), *known.unknown, *unknown],
+        "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
+        "left_out": demand.left_out,
+        "containers": rows,
+    }
+
+
+def _notes(away: Iterable[Away], demand: ClusterDemand) -> Iterable[str]:
+    by_reason: dict[str, list[str]] = {}
+    for each in away:
+        by_reason.setdefault(each.why, []).append(each.node)
+    for why, nodes in sorted(by_reason.items()):
+        yield f"the demand on {named(sorted(nodes))} is not known: {why}"
+    if demand.damaged:
+        yield f"{demand.damaged} containers have damaged demand, and are left out"
+
+
+def _row(key: Key, found: WorkloadDemand, options: AdviceOptions) -> Mapping[str, Any]:
+    workload, container = key
+    leak, told = leak_of(found.growths)
+    advice = advise(found.demand, found.current, options, leak)
+    advice = evolve(
+        advice,
+        learned_s=found.learned_s,
+        confidence=confidence(found.learned_s),
+        reasons=(*advice.reasons, *told),
+    )
+    return {
+        "namespace": workload.namespace,
+        "pod": workload.name if workload.kind == "Pod" else "",
+        "owner": workload.owner,
+        "container": container,
+        "replicas": len(found.pods),
+        **asdict(advice),
+        "used": used(found.demand, options),
+    }
+
+
+def _owners(api: ApiServer) -> tuple[Owners, tuple[str, ...]]:
+    """Return the controllers of ReplicaSets and Jobs, and what could not be listed."""
+    found: list[Named] = []
+    unknown = []
+    for path in (REPLICASETS, JOBS):
+        try:
+            found.append(_controllers(api.each(path, accept=METADATA)))
+        except ForbiddenError as error:
+            found.append({})
+            unknown.append(f"the owners of {path.rpartition('/')[2]} are not known: {error}")
+    replicasets, jobs = found
+    return Owners(replicasets=replicasets, jobs=jobs), tuple(unknown)
+
+
+def _controllers(items: Iterable[Row]) -> Named:
+    controllers = {}
+    for item in items:
+        metadata = item["metadata"]
+        for owner in metadata.get("ownerReferences") or ():
+            if owner.get("controller"):
+                place = metadata.get("namespace", ""), metadata["name"]
+                controllers[place] = owner["kind"], owner["name"]
+    return controllers

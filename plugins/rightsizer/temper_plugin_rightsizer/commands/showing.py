@@ -1,0 +1,60 @@
+"""How a report is shown: the options that all of its commands have, and the output."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from temper_core.console import EXIT_FINDINGS, Row, print_json
+from temper_core.observed import rows
+from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
+from temper_plugin_rightsizer.commands.patches import as_patches
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+FORMATS = ("table", "json", "csv", "markdown", "patch")
+
+
+def showing_options(function: Function) -> Function:
+    """Add ``--explain``, ``--fail-on-change`` and ``--output``. ``show_report`` takes them."""
+    options = (
+        click.option(
+            "--explain/--no-explain",
+            default=True,
+            show_default=True,
+            help="Show the reasons in a table.",
+        ),
+        click.option(
+            "--fail-on-change", is_flag=True, help="Exit with 1 if a container should be changed."
+        ),
+        click.option(
+            "--output",
+            type=click.Choice(FORMATS),
+            default="table",
+            show_default=True,
+            help="The format of the report.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def show_report(document: Row, *, explain: bool, fail_on_change: bool, output: str) -> int:
+    """Print a report. Return the exit code: 1 for a change that is due, if asked to."""
+    if output == "json":
+        print_json(document)
+    else:
+        click.echo(_shown(document, output, explain))
+    return EXIT_FINDINGS if fail_on_change and needs_change(document) else 0
+
+
+def _shown(document: Row, output: str, explain: bool) -> str:
+    if output == "csv":
+        return as_csv(document)
+    if output == "markdown":
+        return as_markdown(document)
+    if output == "patch":
+        return as_patches(document)
+    if not rows(document, "containers"):
+        return "no demand is known yet; the agent learns it from its next windows on"
+    return as_table(document, explains=explain)

@@ -1,0 +1,277 @@
+"""``kubectl temper rightsize``: the demand of all agents, merged by workload."""
+
+import csv
+import io
+import json
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+import yaml
+
+from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.demand.growth import Floor
+from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.node import document
+from temper_plugin_rightsizer.node.containers import NodeContainer
+from tests.control_plane.cluster import pod
+from tests.kube_client.made_server import agent, in_pages, node
+from tests.kubernetes.monitoring.live import free_port
+from tests.kubernetes.tools.conftest import TEMPER, here
+from tests.patience import PATIENCE_S
+from tests.rightsizer.shapes import over_hours, window
+
+MIB = 1024 * 1024
+NOW = 1_764_140_400
+LABELS = {"app.kubernetes.io/name": "temper", "app.kubernetes.io/component": "agent"}
+LAZY = [(f"lazy-{number}", 0.29) for number in range(4)]
+HOT = [("hot", 0.99), ("helper", 0.17)]
+SIZED = Resources(500, None, 256 * MIB, 512 * MIB)
+
+
+class Learned:
+    """What a collector of a node has learned."""
+
+    def __init__(self):
+        self.known, self.learned = {}, {}
+
+    def add(self, name, owner, *threads, container="app", namespace="shop", leak_mib=0, hours=6):
+        key = ContainerKey(f"uid-{name}", namespace, name, container)
+        demand = over_hours(lambda _: window(*threads), hours)
+        demand.counts.peak_bytes = 200 * MIB
+        if leak_mib:
+            times = range(NOW - 6 * 3600, NOW, 900)
+            demand.floors = {
+                at: Floor(100 * MIB + (at - times[0]) * leak_mib * MIB // 3600) for at in times
+            }
+        self.learned[key] = demand
+        self.known[key] = NodeContainer(key, owner, SIZED)
+
+    def demands(self, *_):
+        return self.learned
+
+    def container(self, key):
+        return self.known[key]
+
+    def answer(self):
+        return json.loads(json.dumps(document.report(self, 6 * 3600, NOW, has_demand=True)))
+
+
+def owned_by(kind, name, owner):
+    reference = {"controller": True, "kind": kind, "name": owner}
+    return {"metadata": {"namespace": "shop", "name": name, "ownerReferences": [reference]}}
+
+
+def path_of(name):
+    return f"/api/v1/namespaces/temper/pods/temper-agent-{name}:9100/proxy/rightsize"
+
+
+@pytest.fixture
+def fleet(made):
+    """Serve three nodes: two agents that learned, and one node without an agent."""
+    first, second = Learned(), Learned()
+    first.add("web-7c9-a", "ReplicaSet/web-7c9", *LAZY)
+    second.add("web-7c9-b", "ReplicaSet/web-7c9", *LAZY, hours=3)
+    second.add("web-7c9-b", "ReplicaSet/web-7c9", *HOT, container="proxy")
+    first.add("tidy-1-x", "Job/tidy-1", ("main", 0.1))
+    first.add("etcd-n1", "Node/n1", ("main", 0.2), namespace="kube-system")
+    second.add("db-0", "StatefulSet/db", ("main", 0.2), leak_mib=12)
+    made.answers["/api/v1/nodes"] = in_pages([node(name) for name in ("n1", "n2", "n3")])
+    made.answers["/api/v1/namespaces/temper/pods"] = in_pages([agent("n1"), agent("n2")])
+    made.answers["/apis/apps/v1/replicasets"] = in_pages([owned_by("Deployment", "web-7c9", "web")])
+    made.answers["/apis/batch/v1/jobs"] = in_pages([owned_by("CronJob", "tidy-1", "tidy")])
+    made.answers[path_of("n1")] = first.answer()
+    made.answers[path_of("n2")] = second.answer()
+    return made
+
+
+def reported(ask, *options):
+    done = ask("rightsize", "--output", "json", *options)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    return report, {(row["owner"], row["container"]): row for row in report["containers"]}
+
+
+@pytest.mark.usefixtures("fleet")
+def test_replicas_on_several_nodes_are_one_row(ask):
+    report, rows = reported(ask)
+
+    web = rows["Deployment/web", "app"]
+    assert (web["replicas"], web["verdict"], web["learned_s"]) == (2, "shared", 6 * 3600)
+    assert web["recommended"]["cpu_request_millis"] in range(1400, 1560)
+    assert web["current"]["cpu_request_millis"] == 500
+    proxy = rows["Deployment/web", "proxy"]
+    assert (proxy["replicas"], proxy["verdict"], proxy["hot_threads"]) == (1, "exclusive", ["hot"])
+    assert {owner for owner, _ in rows} == {
+        "Deployment/web",
+        "CronJob/tidy",
+        "Pod/etcd-n1",
+        "StatefulSet/db",
+    }
+    assert report["source"] == "agents"
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_leak_is_told_by_the_agent_that_saw_it(ask):
+    _, rows = reported(ask)
+
+    leak = rows["StatefulSet/db", "app"]["leak"]
+    assert leak["bytes_per_hour"] == pytest.approx(12 * MIB, rel=0.1)
+    assert rows["Deployment/web", "app"]["leak"] is None
+
+
+def test_agents_that_are_away_are_named(ask, fleet):
+    fleet.answers[path_of("n1")] = 503, {"kind": "Status", "message": "connection refused"}
+
+    report, rows = reported(ask)
+
+    assert [each["node"] for each in report["away"]] == ["n1", "n3"]
+    assert "connection refused" in report["away"][0]["why"]
+    assert report["away"][1]["why"] == "no agent runs there"
+    assert any("the demand on n3 is not known" in note for note in report["notes"])
+    assert rows["Deployment/web", "app"]["replicas"] == 1
+    assert "note: the demand on n1 is not known" in ask("rightsize").stderr
+
+
+def test_without_any_answer_there_is_one_line(ask, fleet):
+    for name in ("n1", "n2"):
+        fleet.answers[path_of(name)] = {"containers": [{"pod": "x"}]}
+
+    done = ask("rightsize")
+
+    assert done.returncode == 3
+    assert "no agent answers" in done.stderr
+    assert "is its version another?" in done.stderr
+
+
+def test_a_missing_right_is_named(ask, fleet):
+    message = (
+        'pods "temper-agent-n1" is forbidden: User "me" cannot get resource "pods/proxy" '
+        'in API group "" in the namespace "temper"'
+    )
+    fleet.answers[path_of("n1")] = 403, {"kind": "Status", "message": message}
+
+    done = ask("rightsize")
+
+    assert done.returncode == 3
+    assert "lacks the right to get pods/proxy in the namespace temper" in done.stderr
+
+
+def test_owners_that_may_not_be_listed_stay_what_the_node_knows(ask, fleet):
+    fleet.answers["/apis/apps/v1/replicasets"] = 403, {"kind": "Status", "message": "no"}
+
+    report, rows = reported(ask)
+
+    assert ("ReplicaSet/web-7c9", "app") in rows
+    assert any("the owners of replicasets are not known" in note for note in report["notes"])
+
+
+def test_damaged_demand_is_left_out_and_told(ask, fleet):
+    broken = fleet.answers[path_of("n1")]
+    for row in broken["containers"]:
+        row["demand"] = "!" if row["pod"] == "etcd-n1" else row["demand"]
+
+    report, rows = reported(ask)
+
+    assert ("Pod/etcd-n1", "app") not in rows
+    assert "1 containers have damaged demand, and are left out" in report["notes"]
+
+
+@pytest.mark.usefixtures("fleet")
+def test_one_workload_or_namespace_can_be_chosen(ask):
+    assert {owner for owner, _ in reported(ask, "shop/web")[1]} == {"Deployment/web"}
+    assert {owner for owner, _ in reported(ask, "--in", "kube-system")[1]} == {"Pod/etcd-n1"}
+    assert ask("rightsize", "nothing").returncode == 2
+
+
+@pytest.mark.usefixtures("fleet")
+def test_the_outputs_are_those_of_temper_rightsize(ask):
+    table = ask("rightsize", "--fail-on-change")
+    assert table.returncode == 1
+    assert "shop/web/app x2" in table.stdout
+    rows = list(csv.DictReader(io.StringIO(ask("rightsize", "--output", "csv").stdout)))
+    assert {row["owner"] for row in rows} >= {"Deployment/web", "StatefulSet/db"}
+    assert "| shop/web/proxy x1 |" in ask("rightsize", "--output", "markdown").stdout
+    patches = list(yaml.safe_load_all(ask("rightsize", "--output", "patch").stdout))
+    assert {patch["kind"] for patch in patches if patch} >= {"Deployment", "CronJob"}
+
+
+def test_choices_change_the_advice_and_hours_are_asked_of_the_agents(ask, fleet):
+    _, rows = reported(ask, "--margin", "2", "--hours", "3")
+
+    assert rows["CronJob/tidy", "app"]["recommended"]["cpu_request_millis"] in range(200, 230)
+    (asked, _) = [query for _, path, query in fleet.asked if path.endswith("/proxy/rightsize")]
+    assert asked == {"demand": "1", "hours": "3"}
+
+
+PROGRAM = "import pathlib, time; pathlib.Path('/proc/self/comm').write_text('{}'); time.sleep(900)"
+SETTINGS = """
+run_directory = "{folder}/run"
+state_directory = "{folder}/state"
+[server]
+listen = "{address}:{port}"
+[scheduler]
+enforce = false
+[observe]
+period_s = 1.0
+budget_cpu_ratio = 1.0
+[[workloads]]
+name = "sleepy"
+process = "{name}"
+tier = "normal"
+cpu_request = "500m"
+"""
+
+
+def own_address():
+    """Return an address of this machine that an API server passes requests on to."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return ""
+        return probe.getsockname()[0]
+
+
+@pytest.fixture
+def real_agent(cluster, node, tmp_path):
+    """Run an agent on this machine, and make the pod that stands for it."""
+    address, port = own_address(), free_port()
+    if not address or address.startswith("127."):
+        pytest.skip("this machine has no address beside the loopback")
+    name = f"rs{port}"
+    path = tmp_path / "agent.toml"
+    path.write_text(SETTINGS.format(folder=tmp_path, address=address, port=port, name=name))
+    program = subprocess.Popen(["python3", "-c", PROGRAM.format(name)])
+    with (tmp_path / "log").open("w") as log:
+        running = subprocess.Popen([TEMPER, "agent", "--settings", str(path)], stderr=log)
+    made = pod(f"agent-{node}", node, "temper", labels=LABELS)
+    made["spec"]["containers"][0]["ports"] = [{"containerPort": port}]
+    cluster.make(made)
+    ready = [{"type": "Ready", "status": "True"}]
+    status = {"phase": "Running", "conditions": ready, "podIP": address}
+    cluster.patch(made, {"status": {**status, "podIPs": [{"ip": address}]}}, "/status")
+    yield node
+    running.send_signal(signal.SIGTERM)
+    program.kill()
+    program.wait()
+    assert running.wait(PATIENCE_S) == 0, (tmp_path / "log").read_text()
+
+
+def test_a_real_agent_answers_through_the_real_api_server(cluster, real_agent, other_node):
+    kubeconfig = cluster.directory / "kubeconfig"
+    end = time.monotonic() + PATIENCE_S
+    rows = []
+    while not rows and time.monotonic() < end:
+        done = here("k8s", "rightsize", "--output", "json", kubeconfig=kubeconfig)
+        report = json.loads(done.stdout) if done.returncode == 0 else {}
+        rows = [row for row in report.get("containers", ()) if row["pod"] == "sleepy"]
+        time.sleep(0.5)
+
+    assert rows, done.stderr
+    assert rows[0]["current"]["cpu_request_millis"] == 500
+    away = {each["node"]: each["why"] for each in report["away"]}
+    assert away[other_node] == "no agent runs there"
+    assert real_agent not in away
