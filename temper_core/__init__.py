@@ -28,6 +28,7 @@ _HOMES = {
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
     "temper_core.logs": ("configure_logs",),
+    "temper_core.directory_tree": ("directories_below",),
     "temper_core.node.cgroups": ("thread_owner",),
     "temper_core.node.local_source": ("LocalPods",),
     "temper_core.node.pod_cgroups": ("find_pod_cgroups",),

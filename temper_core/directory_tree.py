@@ -2,8 +2,10 @@
 
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from attrs import field, frozen
@@ -13,6 +15,8 @@ DEEPEST = 32
 """Levels of directories. Each takes a descriptor while the tree is read."""
 MOST_ENTRIES = 100_000
 """Entries of one tree that are read, or removed, in one call."""
+MOST_DIRECTORIES = 20_000
+"""Directories of one tree that ``directories_below`` yields."""
 
 
 @frozen
@@ -63,6 +67,23 @@ class _Reading:
                 continue
             except OSError:
                 self.missed.append(name)
+
+
+def directories_below(top: Path | str, most: int = MOST_DIRECTORIES) -> Iterator[str]:
+    """Yield *top* and the directories below it, parents first, at most *most* of them.
+
+    Those that cannot be read count as empty. The tree may be of any depth: os.walk of Python 3.11
+    calls itself for each level, so that the maker of a deep tree could end its reader.
+    """
+    pending = deque([os.fspath(top)])
+    for _ in range(most):
+        if not pending:
+            return
+        path = pending.popleft()
+        yield path
+        with suppress(OSError), os.scandir(path) as entries:
+            below = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            pending.extend(islice(below, most))
 
 
 def open_directory(path: Path | str, parent: int | None = None) -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.directory_tree import directories_below
 from temper_core.errors import InputError, MachineError
 from temper_core.node.cgroup_names import RUN_SLICE, parse_run_name
 from temper_core.node.cgroups import detect_cgroups
@@ -320,7 +321,7 @@ def _is_for_command(received: signal.struct_siginfo) -> bool:
 
 def _processes(cgroup: Path) -> tuple[int, ...]:
     pids: set[int] = set()
-    for directory, _, _ in os.walk(cgroup):
+    for directory in directories_below(cgroup):
         # A cgroup may be removed meanwhile, and a threaded one does not list its processes.
         with suppress(OSError):
             pids.update(map(int, Path(directory, "cgroup.procs").read_text().split()))
@@ -343,7 +344,7 @@ def _remove(cgroup: Path) -> None:
     """Remove *cgroup* with the cgroups that the command made below it, unless it is populated."""
     if is_populated(cgroup):
         return
-    for directory, _, _ in os.walk(cgroup, topdown=False):
+    for directory in reversed(list(directories_below(cgroup))):
         with suppress(OSError):
             Path(directory).rmdir()
 

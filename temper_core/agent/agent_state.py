@@ -30,6 +30,7 @@ def _defects(parts: Parts, failures: Mapping[str, str]) -> tuple[str, ...]:
         parts.scheduler.refusal,
         parts.events.defect if parts.events is not None else "",
         parts.requests.defect,
+        parts.server.defect,
         *(f"{step} failed: {error}" for step, error in failures.items()),
         *(f"profiles: {failure.source}: {failure.reason}" for failure in profiles),
         *parts.instruments.defects,

@@ -57,6 +57,7 @@ class Agent:
         self._basis = _Basis(0, can_steer=False)
         self._again_at: float | None = None
         self._defects: dict[str, str] = {}
+        parts.published.show_failures(self._defects)
         self._pods_due = self._step_due = 0.0
         self._look_due = 0.0
         self._next_window_s = FIRST_WINDOW_S

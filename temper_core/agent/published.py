@@ -76,10 +76,15 @@ class Published:
         self._events = EventLog()
         self._audit = Audit(self._events)
         self._turned_at = time.monotonic()
+        self._failures: Mapping[str, str] = {}
 
     def turned(self) -> None:
         """Record that the loop has turned."""
         self._turned_at = time.monotonic()
+
+    def show_failures(self, failures: Mapping[str, str]) -> None:
+        """Publish *failures*, the parts of the loop whose last turn raised, each with its error."""
+        self._failures = failures
 
     def show_plan(self, plan: LayerPlan) -> None:
         """Publish the plan that places pods now."""
@@ -278,6 +283,10 @@ class Published:
     def pods_age_s(self) -> float:
         """Return how many seconds ago the pod source last answered."""
         return self._pods.age_s
+
+    def failures(self) -> Mapping[str, str]:
+        """Return the parts of the loop whose last turn raised, each with its error."""
+        return dict(self._failures)
 
     def is_alive(self) -> bool:
         """Whether the agent's loop has turned recently."""

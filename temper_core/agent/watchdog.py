@@ -69,32 +69,38 @@ class Watchdog:
 
     Process 1 of a PID namespace is not ended by a signal of the default disposition, see
     pid_namespaces(7). There only the stacks are written.
+
+    The kernel bounds the timers of timer_create(2) for all processes of a user together
+    (RLIMIT_SIGPENDING), and each container that runs as uid 0 may use up those of an agent. The
+    timer of setitimer(2) has no such bound. It takes their place, with the one difference that a
+    process that was stopped for longer than ``bound_s`` + ``GRACE_S`` ends when it continues.
     """
 
     def __init__(self, bound_s: float) -> None:
         self.bound_s = bound_s
         self._library = _c_library()
         self._timer: ctypes.c_void_p | None = None
+        self._is_counting = False
 
     def begin(self) -> None:
-        """Handle both signals, and count from now. Raise OSError if the kernel has no timer."""
+        """Handle both signals, and count from now."""
         if os.getpid() == 1:
             log.warning("watchdog_cannot_end_process_1", remedy="share the host's PID namespace")
         faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True, chain=True)
         self._library.signal(EXPIRY, self._library.alarm)
-        event = _SigEvent(signal=EXPIRY, notify=SIGEV_SIGNAL)
-        timer = ctypes.c_void_p()
-        self._checked(
-            self._library.timer_create(
-                time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)
-            )
-        )
-        self._timer = timer
+        try:
+            self._timer = self._made_timer()
+        except OSError as error:
+            log.warning("watchdog_counts_by_setitimer", reason=error.strerror)
+        self._is_counting = True
         self.turned()
 
     def turned(self, allowed_s: float = 0.0) -> None:
         """Count anew from *allowed_s* seconds after now, as the loop sleeps or may take longer."""
+        if not self._is_counting:
+            return
         if self._timer is None:
+            signal.setitimer(signal.ITIMER_REAL, self.bound_s + allowed_s + GRACE_S)
             return
         self._expire_after(self.bound_s + allowed_s)
         if signal.alarm(0):
@@ -102,12 +108,25 @@ class Watchdog:
 
     def end(self) -> None:
         """Stop counting."""
+        if not self._is_counting:
+            return
+        self._is_counting = False
         if self._timer is not None:
             self._library.timer_delete(self._timer)
-            signal.alarm(0)
-            signal.signal(EXPIRY, signal.SIG_DFL)
-            faulthandler.unregister(signal.SIGALRM)
             self._timer = None
+        signal.alarm(0)
+        signal.signal(EXPIRY, signal.SIG_DFL)
+        faulthandler.unregister(signal.SIGALRM)
+
+    def _made_timer(self) -> ctypes.c_void_p:
+        event = _SigEvent(signal=EXPIRY, notify=SIGEV_SIGNAL)
+        timer = ctypes.c_void_p()
+        self._checked(
+            self._library.timer_create(
+                time.CLOCK_MONOTONIC, ctypes.byref(event), ctypes.byref(timer)
+            )
+        )
+        return timer
 
     def _expire_after(self, seconds: float) -> None:
         whole, part = divmod(seconds, 1.0)

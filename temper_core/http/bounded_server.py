@@ -112,6 +112,10 @@ class BoundedServer(uvicorn.Server):
         if not self.started:
             raise MachineError("the HTTP server did not start")
 
+    async def wait_stop(self) -> None:
+        """Wait until ``tell_to_stop``."""
+        await self._stop.wait()
+
     def tell_to_stop(self) -> None:
         """End ``serve`` once the requests in progress are answered. Call in its own loop."""
         self.should_exit = True

@@ -10,16 +10,23 @@ from temper_core.http.address import Address
 BACKLOG = 1024
 
 
+class AddressInUseError(MachineError):
+    """Another process listens on the address."""
+
+
 def listen_on(address: Address, named: str, *, rivals: str = "") -> socket.socket:
     """Listen on *address*. ``::`` includes every IPv4 address.
 
-    Raises MachineError on failure, with the setting or option *named*, and with the *rivals* that
-    usually use the port.
+    Raises AddressInUseError if another process listens there, with the *rivals* that usually use
+    the port, and MachineError for any other failure. Both have the setting or option *named*.
     """
     try:
         return _bound(address)
     except (OSError, UnicodeError) as error:
-        raise MachineError(_refusal(address, error, named, rivals)) from error
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            raise AddressInUseError(_occupied(address, named, rivals)) from error
+        reason = getattr(error, "strerror", None) or error
+        raise MachineError(f"cannot listen on {address}: {reason}; see {named}") from error
 
 
 def _bound(address: Address) -> socket.socket:
@@ -42,9 +49,6 @@ def _bound(address: Address) -> socket.socket:
     return bound
 
 
-def _refusal(address: Address, error: OSError | UnicodeError, named: str, rivals: str) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        occupant = f"another process does ({rivals})" if rivals else "another process does"
-        return f"cannot listen on {address}: {occupant}; set {named} to a free port"
-    reason = getattr(error, "strerror", None) or error
-    return f"cannot listen on {address}: {reason}; see {named}"
+def _occupied(address: Address, named: str, rivals: str) -> str:
+    occupant = f"another process does ({rivals})" if rivals else "another process does"
+    return f"cannot listen on {address}: {occupant}; set {named} to a free port"

@@ -62,12 +62,24 @@ _TIERS = frozenset(tier.value for tier in Tier)
 _QOS_CLASSES = {"burstable": QosClass.BURSTABLE, "besteffort": QosClass.BEST_EFFORT}
 
 
-@lru_cache(maxsize=32_768)
+LONGEST_REMEMBERED = 512
+"""Characters of a path whose owner is remembered. A user may make thousands of paths of 4 KB."""
+
+
 def identify(path: str) -> CgroupIdentity:
     """Return the owner of the cgroup at *path*, with or without outer slashes.
 
     The outermost pod counts, else the innermost container, else the outermost unit.
     """
+    return _remembered(path) if len(path) <= LONGEST_REMEMBERED else _identify(path)
+
+
+@lru_cache(maxsize=8_192)
+def _remembered(path: str) -> CgroupIdentity:
+    return _identify(path)
+
+
+def _identify(path: str) -> CgroupIdentity:
     parts = [part for part in path.split("/") if part]
     if parts and parts[0] == USER_SLICE:
         # Users choose the names of their cgroups freely, so that a name proves nothing there.

@@ -1,6 +1,7 @@
 """The agent's HTTP server on TCP and on the local socket. It removes its socket at the end."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from socket import socket
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from attrs import evolve
 from temper_core.errors import InputError, MachineError
 from temper_core.http.address import Address
 from temper_core.http.bounds import Bounds
+from temper_core.http.listener import AddressInUseError
 from temper_core.server.hosts import known_hosts
 from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp, parse_listen
 from temper_core.server.view import AgentView
@@ -55,6 +57,12 @@ class AgentServer:
         self._local: LocalSocket | None = None
         self._serving: Serving | None = None
         self._tcp: socket | None = None
+        self._occupied = ""
+
+    @property
+    def defect(self) -> str:
+        """Why TCP is not served, or an empty text."""
+        return self._occupied
 
     @property
     def address(self) -> Address | None:
@@ -63,6 +71,10 @@ class AgentServer:
 
     def bind(self) -> None:
         """Listen without answering yet. Connections wait until ``start``.
+
+        A TCP port on which another process listens is a defect if the local socket is served: no
+        user of the host may keep the agent from enforcing by taking its port. The agent tries the
+        port again until it is free.
 
         Raises InputError for a malformed address, or if neither address nor socket is set. Raises
         MachineError if it cannot listen.
@@ -76,9 +88,9 @@ class AgentServer:
         with ExitStack() as undo:
             undo.callback(self.stop)
             self._local = self._bind_local(is_required=address is None)
-            self._tcp = bind_tcp(address) if address else None
+            if address:
+                self._bind_tcp(address)
             undo.pop_all()
-        self._address = _address_of(self._tcp)
 
     def start(self) -> None:
         """Begin to answer. Calls ``bind`` first if necessary, and raises as ``bind`` does."""
@@ -103,6 +115,24 @@ class AgentServer:
             self._local.remove()
             self._local = None
         self._address = None
+        self._occupied = ""
+
+    def _bind_tcp(self, address: Address) -> socket | None:
+        try:
+            self._tcp = bind_tcp(address)
+        except AddressInUseError as error:
+            if self._local is None:
+                raise
+            if not self._occupied:
+                log.warning("tcp_not_served", address=str(address), reason=str(error))
+            self._occupied = f"server: {error}"
+            return None
+        host, port = self._tcp.getsockname()[:2]
+        self._address = Address(host, port)
+        if self._occupied:
+            log.info("tcp_served", address=str(self._address))
+        self._occupied = ""
+        return self._tcp
 
     def _bind_local(self, *, is_required: bool) -> LocalSocket | None:
         if not self._settings.socket:
@@ -128,12 +158,15 @@ class AgentServer:
             few = MOST_OPEN_LOCALLY
             bounds = evolve(self._bounds, most_open=few, most_waiting=few)
             listeners.append(Listener(self._local.socket, True, bounds))
-        if tcp is not None:
-            listeners.append(Listener(tcp, False, self._bounds))
         local = self._settings.socket
-        listen = parse_listen(self._settings.listen).host if self._settings.listen else ""
-        hosts = known_hosts((*self._settings.hosts, self._node, listen))
-        return Serving(self._view, listeners, self._token(), local, self._series_limit, hosts)
+        hosts = [*self._settings.hosts, self._node]
+        if self._settings.listen:
+            address = parse_listen(self._settings.listen)
+            hosts.append(address.host)
+            listeners.append(Listener(tcp, False, self._bounds, partial(self._bind_tcp, address)))
+        return Serving(
+            self._view, listeners, self._token(), local, self._series_limit, known_hosts(hosts)
+        )
 
     def _token(self) -> "Token":
         from temper_core.server.token import Token  # noqa: PLC0415 - with the other slow ones
@@ -147,10 +180,3 @@ class AgentServer:
                 # The agent starts without a token. Each request that needs one gets this error.
                 log.warning("token_not_usable", reason=str(error))
         return token
-
-
-def _address_of(tcp: socket | None) -> Address | None:
-    if tcp is None:
-        return None
-    host, port = tcp.getsockname()[:2]
-    return Address(host, port)

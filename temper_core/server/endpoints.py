@@ -175,6 +175,11 @@ class CoreEndpoints:
             return error_answer(UNAVAILABLE, "the agent's loop stands still")
         if self.view.snapshot() is None:
             return error_answer(UNAVAILABLE, "the agent has not yet looked at the node")
+        failed = sorted(self.view.failures().items())
+        if failed:
+            return error_answer(
+                UNAVAILABLE, "; ".join(f"{part} fails: {error[:200]}" for part, error in failed)
+            )
         stale = _staleness(self.view.pods_age_s())
         if stale:
             return error_answer(UNAVAILABLE, stale)

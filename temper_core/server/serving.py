@@ -2,8 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from socket import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from socket import socket as Socket  # noqa: N812 - a field has the name
 
 import structlog
 from attrs import frozen
@@ -29,6 +30,8 @@ from temper_core.server.view import AgentView
 START_S = 30.0
 STOP_S = 10.0
 LOOK_S = 0.1
+BIND_AGAIN_S = 5.0
+"""Seconds between two attempts to listen on an address that another process uses."""
 HEADERS = [
     ("server", f"temper/{__version__}"),
     ("x-content-type-options", "nosniff"),
@@ -41,12 +44,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Listener:
     """A listening socket, and the bounds of its connections.
 
-    Requests through a trusted socket may act.
+    Requests through a trusted socket may act. A *socket* of None is made later by *bind*, which
+    returns None as long as another process uses the address.
     """
 
-    socket: socket
+    socket: Socket | None
     is_trusted: bool
     bounds: Bounds
+    bind: Callable[[], Socket | None] = lambda: None
 
 
 def build_table(view: AgentView, series_limit: int) -> Table:
@@ -121,10 +126,21 @@ class Serving:
         self._loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as serving:
             for server, listener in zip(self._servers, self._listeners, strict=True):
-                serving.create_task(server.serve(sockets=[listener.socket]))
-            for server in self._servers:
-                await server.wait_begun()
+                serving.create_task(self._serve_on(listener, server))
+            for server, listener in zip(self._servers, self._listeners, strict=True):
+                if listener.socket is not None:
+                    await server.wait_begun()
             self._started.set()
+
+    async def _serve_on(self, listener: Listener, server: BoundedServer) -> None:
+        listening = listener.socket
+        while listening is None:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(server.wait_stop(), BIND_AGAIN_S)
+                return
+            # A host name in the address may take the resolver's time.
+            listening = await asyncio.to_thread(listener.bind)
+        await server.serve(sockets=[listening])
 
     def _tell_to_stop(self) -> None:
         for shared in self._shared:

@@ -81,6 +81,10 @@ class AgentView(MetricSource, Protocol):
         """Return the reason why *part* of *plugin* was set aside, empty if it was not."""
         ...
 
+    def failures(self) -> Mapping[str, str]:
+        """Return the parts of the agent's loop whose last turn raised, each with its error."""
+        ...
+
     def is_alive(self) -> bool:
         """Whether the agent's loop ran recently."""
         ...

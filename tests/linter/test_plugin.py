@@ -1,4 +1,5 @@
 import json
+import time
 from contextlib import ExitStack
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -53,7 +54,9 @@ def violation(invariant="smt_collision", subject="db[1]", since=90.0):
 @pytest.fixture
 def snapshot():
     standing = violation(), violation(subject="db[2]", since=40.0), violation("open_reserve")
-    return make_snapshot(at=100.0, violations=standing, invariants=NAMES)
+    return make_snapshot(
+        at=100.0, monotonic_s=time.monotonic(), violations=standing, invariants=NAMES
+    )
 
 
 def linter(**table):
@@ -113,7 +116,18 @@ def test_violations_are_served_oldest_first(snapshot):
     ]
     assert answer["at"] == "1970-01-01T00:01:40.000Z"
     assert answer["violations"][0]["since"] == "1970-01-01T00:00:40.000Z"
+    assert answer["age_s"] >= 0.0
+    assert answer["window_s"] == snapshot.window_s
     assert json.loads(json.dumps(answer)) == answer
+
+
+@pytest.mark.parametrize(("age_s", "window_s"), [(60, 5), (300, 60), (None, None)])
+def test_an_answer_of_a_recent_look_is_taken(saved, age_s, window_s):
+    answer = {"at": 1, "age_s": age_s, "window_s": window_s, "violations": []}
+
+    result = CliRunner().invoke(lint, ["--from", saved(answer)])
+
+    assert (result.exit_code, result.output) == (0, "No violations.\n")
 
 
 def test_the_violations_of_one_invariant_can_be_asked_for(snapshot):
@@ -210,6 +224,16 @@ def test_temper_lint_reads_standard_input():
         ({"violations": 3}, InputError, "has no 'violations'"),
         ({"at": 1, "violations": [3]}, InputError, "a violation is not an object"),
         ({"at": None, "violations": []}, MachineError, "has no snapshot of the node yet"),
+        (
+            {"at": 1, "age_s": 61, "window_s": 5, "violations": []},
+            MachineError,
+            "the agent's last look at the node is 61 s old",
+        ),
+        (
+            {"at": 1, "age_s": 301, "window_s": 60, "violations": []},
+            MachineError,
+            "the agent's last look at the node is 301 s old",
+        ),
     ],
 )
 def test_temper_lint_says_what_is_wrong_with_an_answer(answer, error, says, saved):

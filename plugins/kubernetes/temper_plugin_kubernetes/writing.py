@@ -35,6 +35,7 @@ ANSWER_S = 1.0
 CLOSE_S = 3.0
 FAREWELL_S = 2.0
 CONFLICT, NOT_FOUND = 409, 404
+UNAUTHORIZED, TOO_MANY_REQUESTS, SERVER_ERROR = 401, 429, 500
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -66,10 +67,17 @@ class WriteBackoff:
             self._backoff.forget()
             self._problem = ""
 
+    def dropped(self, error: RefusalError) -> None:
+        """Record that the API server refuses one write for good. Others follow without a wait."""
+        self._record(error)
+
     def _failed(
         self, error: UnreachableError | RefusalError, now: float, after_s: float = 0.0
     ) -> None:
         self.due_at = now + self._every_s + self._backoff.failed(after_s)
+        self._record(error)
+
+    def _record(self, error: UnreachableError | RefusalError) -> None:
         self._account.count(WRITES, f"{self._name}_failed")
         if str(error) != self._problem:
             self._problem = str(error)
@@ -207,7 +215,12 @@ class Writer:
         sent = 0
         with Connection(self._access) as connection:
             while sent < EVENTS_AT_ONCE and (happening := self._story.next) is not None:
-                self._tell_event(connection, happening)
+                try:
+                    self._tell_event(connection, happening)
+                except RefusalError as error:
+                    if not is_of_one_object(error):
+                        raise
+                    self._telling.dropped(error)
                 self._story.drop_next()
                 sent += 1
         return bool(sent)
@@ -225,6 +238,12 @@ class Writer:
                 connection.ask("PATCH", f"{path}/{happening.name}", again, media_type=MERGE_PATCH)
             elif error.status != NOT_FOUND:  # the namespace is gone, and the pod with it
                 raise
+
+
+def is_of_one_object(error: RefusalError) -> bool:
+    """Whether the refusal says nothing of other objects, as in a namespace that terminates."""
+    concerns_all = error.status in (UNAUTHORIZED, TOO_MANY_REQUESTS) or error.status >= SERVER_ERROR
+    return not concerns_all
 
 
 def _now() -> str:

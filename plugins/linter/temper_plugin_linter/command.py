@@ -20,6 +20,10 @@ from temper_plugin_linter.explaining import (
 from temper_plugin_linter.limits import Limits
 
 EXIT_VIOLATIONS = 1
+STALE_S = 60.0
+"""The age of the last look from which its violations are no answer, in seconds."""
+STALE_WINDOWS = 5.0
+"""The same in windows, for agents that look seldom."""
 
 
 @frozen
@@ -76,7 +80,7 @@ def lint(
     """Show the node's violations of invariants.
 
     Exit code 1 if there are violations, 0 if there are none, 3 if no agent answers, or the agent
-    has no snapshot yet or runs without the linter.
+    has no snapshot yet, has stopped to look at the node, or runs without the linter.
     """
     source = _Source(settings, saved)
     if explain is not None:
@@ -133,10 +137,21 @@ def _violations_in(answer: object) -> list[Mapping[str, Any]]:
         raise InputError("not an answer of /violations or /observe: it has no 'violations'")
     if answer.get("at") is None:
         raise MachineError("the agent has no snapshot of the node yet; try again in a few seconds")
+    _require_recent(answer.get("age_s"), answer.get("window_s"))
     violations: list[Mapping[str, Any]] = answer["violations"]
     if not all(isinstance(violation, dict) for violation in violations):
         raise InputError("not an answer of /violations or /observe: a violation is not an object")
     return violations
+
+
+def _require_recent(age_s: object, window_s: object) -> None:
+    """Raise MachineError for violations of an agent that has stopped to look at the node."""
+    numbers = [value if isinstance(value, int | float) else 0.0 for value in (age_s, window_s)]
+    if numbers[0] > max(STALE_S, STALE_WINDOWS * numbers[1]):
+        raise MachineError(
+            f"the agent's last look at the node is {numbers[0]:.0f} s old, so that its violations "
+            "say nothing of now; /readyz and the agent's log have the reason"
+        )
 
 
 def _print_table(violations: list[Mapping[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """Reports of the current violations: their age as a metric, and ``GET /violations``."""
 
+import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -47,11 +48,13 @@ def ages(snapshot: Snapshot) -> Iterator[Metric]:
 def violations(request: Request, limits: Limits) -> dict[str, Any]:
     """Return the current violations, oldest first. ``at`` is null before the first snapshot.
 
+    ``age_s`` is the age of the snapshot, and ``window_s`` the time that it covers, in seconds.
     ``thresholds`` are the linter's own in force. Raises InputError for an unknown invariant.
     """
     snapshot = request.snapshot
     if snapshot is None:
-        return {"at": None, "invariants": [], "violations": [], "thresholds": asdict(limits)}
+        unknown = dict.fromkeys(("at", "age_s", "window_s"))
+        return {**unknown, "invariants": [], "violations": [], "thresholds": asdict(limits)}
     invariant = request.query.get("invariant")
     if invariant is not None and invariant not in snapshot.invariants:
         known = ", ".join(snapshot.invariants) or "none"
@@ -62,6 +65,8 @@ def violations(request: Request, limits: Limits) -> dict[str, Any]:
     standing.sort(key=lambda violation: (violation.since, violation.invariant, violation.subject))
     return {
         "at": _date(snapshot.at),
+        "age_s": round(time.monotonic() - snapshot.monotonic_s, 1),
+        "window_s": round(snapshot.window_s, 1),
         "invariants": list(snapshot.invariants),
         "violations": [_plain(violation, snapshot.at) for violation in standing],
         "thresholds": asdict(limits),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from temper_core import InputError
+from temper_core import InputError, directories_below
 from temper_plugin_trainer.proc_files import read_once
 
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
@@ -86,8 +86,7 @@ class CgroupProcesses:
 
     def _all(self) -> Iterator[Path]:
         for top in self._directories:
-            for name, _, _ in os.walk(top):
-                yield Path(name)
+            yield from map(Path, directories_below(top))
 
 
 def _processes_in(directory: Path) -> list[int]:

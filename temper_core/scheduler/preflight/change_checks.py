@@ -16,6 +16,7 @@ from pathlib import Path
 
 from temper_core.bpf import access
 from temper_core.bpf.file_system import MOUNT, is_replaceable
+from temper_core.directory_tree import directories_below
 from temper_core.records.checks import Check, ok, warning
 from temper_core.scheduler import pre_exec_script
 from temper_core.scheduler.host.roots import Roots, read_line
@@ -158,7 +159,8 @@ def _gate_refusal(roots: Roots) -> str:
 def _cpusets(root: Path) -> Iterator[Path]:
     """Find the cpuset file of every cgroup of a pod or container in the kubelet's hierarchy."""
     for folder in sorted(root.glob("kubepods*")):
-        yield from folder.rglob("cpuset.cpus")
+        files = (Path(directory, "cpuset.cpus") for directory in directories_below(folder))
+        yield from (file for file in files if file.exists())
 
 
 def _link(path: Path) -> str:

@@ -167,7 +167,7 @@ def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **m
     shown = []
     scheduler = FakeScheduler(steps)
     nothing = SimpleNamespace(
-        bind=lambda: None, start=lambda: None, stop=lambda: None, address=None
+        bind=lambda: None, start=lambda: None, stop=lambda: None, address=None, defect=""
     )
     published = SimpleNamespace(
         series=7,
@@ -175,6 +175,7 @@ def agent_with(decider, steps=20, linter=None, steering=None, profiles=None, **m
         turned=lambda: None,
         show_plan=lambda _plan: None,
         show_snapshot=lambda snapshot, _truth: shown.append(snapshot),
+        show_failures=lambda failures: vars(published).update(failures=failures),
     )
     pods = SimpleNamespace(
         look=lambda: False,
@@ -240,6 +241,7 @@ def test_a_linter_that_fails_leaves_the_scheduler_stepping_and_is_logged_once():
     assert scheduler.steps_left == 0
     assert shown == []
     assert [entry["part"] for entry in logs if entry["event"] == "agent_part_failed"] == ["observe"]
+    assert agent._parts.published.failures == {"observe": "ZeroDivisionError()"}
 
 
 def test_detectors_that_were_not_all_asked_are_asked_on():

@@ -107,8 +107,13 @@ def is_running(pid):
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
-def test_the_engine_dies_with_an_agent_that_its_watchdog_ends(tmp_path):
-    command = [sys.executable, "-c", WITH_AN_ENGINE, str(tmp_path / "run")]
+NO_TIMERS = ("prlimit", "--sigpending=0")
+"""Other processes of the user have all its timers: timer_create(2) fails."""
+
+
+@pytest.mark.parametrize("before", [(), NO_TIMERS])
+def test_the_engine_dies_with_an_agent_that_its_watchdog_ends(tmp_path, before):
+    command = [*before, sys.executable, "-c", WITH_AN_ENGINE, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
         pid = int(agent.stdout.readline())
         was_running = is_running(pid)
@@ -181,3 +186,26 @@ def test_the_service_manager_hears_of_the_start_each_turn_and_the_end(
     assert heard.count(b"READY=1") == 1
     assert b"WATCHDOG=1" in heard[heard.index(b"READY=1") :]
     assert set(heard) == {b"READY=1", b"WATCHDOG=1", b"STOPPING=1"}
+
+
+WITHOUT_TIMERS = """
+import signal, time
+from temper_core.agent.watchdog import Watchdog
+watchdog = Watchdog(0.1)
+watchdog.begin()
+for _ in range(3):
+    time.sleep(0.3)  # longer than the bound, and shorter than the bound and GRACE_S
+    watchdog.turned()
+left_s = signal.getitimer(signal.ITIMER_REAL)[0]
+watchdog.end()
+print(round(left_s), signal.getitimer(signal.ITIMER_REAL)[0])
+"""
+
+
+def test_a_watchdog_without_a_timer_of_its_own_counts_by_setitimer_and_says_so():
+    command = [*NO_TIMERS, sys.executable, "-c", WITHOUT_TIMERS]
+
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+
+    assert ran.stdout.splitlines()[-1] == f"{round(GRACE_S)} 0.0"
+    assert "watchdog_counts_by_setitimer" in ran.stdout + ran.stderr

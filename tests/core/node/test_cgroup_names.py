@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from temper_core.node import cgroup_names
 from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify, parse_run_name
 from temper_core.records.pods import QosClass
 from temper_core.records.tiers import Tier
@@ -212,3 +213,13 @@ def test_no_pod_and_no_container_is_believed_in_a_users_own_cgroups(name):
     forged = f"user.slice/user-1000.slice/user@1000.service/{name}"
 
     assert identify(forged).kind is CgroupKind.SESSION
+
+
+def test_long_paths_are_identified_and_not_remembered():
+    long = f"/kubepods.slice/kubepods-pod{UID_}.slice/{'x' * 4_000}"
+    before = cgroup_names._remembered.cache_info().currsize
+
+    found = [identify(f"{long}{number}") for number in range(3)]
+
+    assert {each.kind for each in found} == {CgroupKind.POD}
+    assert cgroup_names._remembered.cache_info().currsize == before

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -119,6 +119,7 @@ class FakeView:
     taken: list[tuple[str, str, str]] = field(factory=list)
     served: list[tuple[str, Endpoint]] = field(factory=list)
     alive: bool = True
+    failing: Mapping[str, str] = field(factory=dict)
     pods_age: float = 0.0
     no_swap: str = ""
     summed: Sums = Sums()
@@ -229,6 +230,9 @@ class FakeView:
 
     def sums(self) -> Sums:
         return self.summed
+
+    def failures(self) -> Mapping[str, str]:
+        return self.failing
 
     def is_alive(self) -> bool:
         return self.alive

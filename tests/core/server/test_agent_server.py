@@ -1,29 +1,74 @@
 import signal
 import socket
+import time
 from pathlib import Path
 
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
 from temper_core.errors import InputError, MachineError
 from temper_core.server.agent_server import AgentServer
+from temper_core.server.serving import BIND_AGAIN_S
 from temper_core.settings.models import ServerSettings
+
+PATIENCE_S = 30.0
 
 
 def a_server(view, listen, path):
     return AgentServer(view, ServerSettings(listen, str(path)))
 
 
-def test_a_port_that_is_taken_is_one_line_and_leaves_nothing(view, tmp_path, server_threads):
+def test_a_taken_port_without_a_local_socket_is_one_line_and_leaves_nothing(view, server_threads):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        server = a_server(view, f"127.0.0.1:{other.getsockname()[1]}", tmp_path / "a.sock")
+        listen = f"127.0.0.1:{other.getsockname()[1]}"
+        server = AgentServer(view, ServerSettings(listen, ""))
 
         with pytest.raises(MachineError, match="another process does") as caught:
             server.start()
 
     assert "\n" not in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
     assert server_threads() == []
+
+
+def test_who_takes_the_port_does_not_keep_the_agent_from_starting(
+    view, tmp_path, server_threads, monkeypatch
+):
+    monkeypatch.setattr("temper_core.server.serving.BIND_AGAIN_S", 0.05)
+    path = tmp_path / "a.sock"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        server = a_server(view, f"127.0.0.1:{port}", path)
+        with capture_logs() as logs:
+            server.start()
+        unserved = (server.address, server.defect)
+        with httpx2.Client(transport=httpx2.HTTPTransport(uds=str(path))) as local:
+            health = local.get("http://agent/healthz").status_code
+    # The port is free now, and the agent takes it.
+    deadline = time.monotonic() + PATIENCE_S
+    while server.address is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    served = httpx2.get(f"http://127.0.0.1:{port}/healthz").status_code
+    defect = server.defect
+    server.stop()
+
+    assert (unserved[0], health, served, defect) == (None, 200, 200, "")
+    assert unserved[1].startswith(f"server: cannot listen on 127.0.0.1:{port}: another process")
+    assert [entry["event"] for entry in logs] == ["tcp_not_served"]
+    assert server_threads() == []
+
+
+def test_an_agent_that_waits_for_its_port_stops_at_once(view, tmp_path, server_threads):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        server = a_server(view, f"127.0.0.1:{other.getsockname()[1]}", tmp_path / "a.sock")
+        server.start()
+        began = time.monotonic()
+
+        server.stop()
+
+    assert time.monotonic() - began < BIND_AGAIN_S
+    assert server_threads() == []
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("listen", ["203.0.113.1:0", f"{'a' * 70}.b:0"])

@@ -131,6 +131,15 @@ def test_an_agent_is_not_ready_before_it_has_looked_at_the_node(agent, view):
     assert agent.tcp.get("/readyz").status_code == 503
 
 
+def test_an_agent_whose_looks_fail_is_not_ready_and_says_why(agent, view):
+    view.failing = {"observe": "RecursionError('maximum recursion depth exceeded')"}
+
+    response = agent.tcp.get("/readyz")
+
+    assert response.status_code == 503
+    assert "observe fails: RecursionError('maximum recursion" in response.text
+
+
 @pytest.mark.parametrize(
     ("age", "status", "reason"),
     [

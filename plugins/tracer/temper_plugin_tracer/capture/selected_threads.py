@@ -1,6 +1,5 @@
 """The selected threads, for recorders that cannot filter in the kernel."""
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from attrs import define, field
 
-from temper_core import MachineError
+from temper_core import MachineError, directories_below
 from temper_plugin_tracer.capture.living_threads import shows_host
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.who_is_who import MOST_TIDS
@@ -49,7 +48,7 @@ class SelectedThreads:
                 tasks = Path(self.proc_root, f"{pid}/task").iterdir()
                 yield from (int(task.name) for task in tasks)
         for cgroup in self.selection.cgroups:
-            for directory, _, _ in os.walk(cgroup.path):
+            for directory in directories_below(cgroup.path):
                 with suppress(OSError):
                     text = Path(directory, "cgroup.threads").read_text()
                     yield from map(int, text.split())

@@ -2,14 +2,17 @@
 
 import os
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from temper_core.observe.kernel_side.cgroup_handles import CgroupHandles
 from temper_core.observe.kernel_side.cgroup_paths import MOST_KNOWN, CgroupPaths
 from temper_core.observe.process_text import parse_cgroup
 from tests.core.observe.kernel_side.proc_reads import BUSY, IDLE
 
+DEEP = 1_200
 CROWD = 150
 """More cgroups than one look of the kernel side can tell."""
 
@@ -175,27 +178,95 @@ def test_paths_of_cgroups_long_gone_are_forgotten_and_asked_for_again(tmp_path):
     assert paths.of([3]) == [""]
 
 
-def test_a_directory_is_found_by_its_number(tmp_path):
-    inner = tmp_path / "a.slice" / "b.scope"
-    inner.mkdir(parents=True)
-    paths = CgroupPaths(str(tmp_path))
+def test_a_cgroup_is_found_by_its_number(unified, make_cgroup):
+    inner = make_cgroup("a.slice/b.scope")
+    paths = CgroupPaths(str(unified))
 
-    found = paths.of([inner.stat().st_ino, tmp_path.stat().st_ino, 1 << 40])
+    found = paths.of([inner.stat().st_ino, unified.stat().st_ino, 1 << 40])
 
-    assert found == ["a.slice/b.scope/", "/", ""]
+    assert found == [f"{inner.relative_to(unified)}/", "/", ""]
 
 
-def test_what_is_found_nowhere_is_not_searched_for_again_until_there_is_something_new(tmp_path):
-    paths = CgroupPaths(str(tmp_path))
-    lost = 1 << 40
-    paths.of([lost])
-    late = tmp_path / "late.slice"
-    late.mkdir()
+def test_a_cgroup_outside_of_the_root_has_no_name(make_cgroup):
+    root, other = make_cgroup("root.slice"), make_cgroup("root.slice-2")
 
-    late_number = late.stat().st_ino
-    late.rename(tmp_path / "later.slice")
+    assert CgroupPaths(str(root)).of([other.stat().st_ino]) == [""]
 
-    again = paths.of([lost])
-    both = paths.of([lost, late_number])
 
-    assert (again, both) == ([""], ["", "later.slice/"])
+def test_a_cgroup_of_thousands_of_levels_hides_no_other(open_tier, unified, make_cgroup, spawn_in):
+    # os.walk of Python 3.11 calls itself for each level.
+    top = make_cgroup("deep")
+    sleeper = subprocess.Popen(["sleep", "600"])
+    levels = made_below(top, DEEP)
+    try:
+        with at(top, levels):
+            Path("cgroup.procs").write_text(str(sleeper.pid))
+        reader = open_tier(unified_root=str(unified))
+        _, path = spawn_in(IDLE)
+
+        living = reader.snapshot(0).threads_by_cgroup
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+        for count in range(levels, 0, -1):
+            with at(top, count - 1):
+                Path("a").rmdir()
+
+    assert living[path] == 1
+    assert levels == DEEP
+
+
+def made_below(top, most):
+    """Make directories in each other, at most *most*. Return how many were made."""
+    home, made = os.open(".", os.O_DIRECTORY), 0
+    try:
+        os.chdir(top)
+        for _ in range(most):
+            os.mkdir("a")  # noqa: PTH102 - the path is too long
+            os.chdir("a")
+            made += 1
+    finally:
+        os.fchdir(home)
+        os.close(home)
+    return made
+
+
+@contextmanager
+def at(top, depth):
+    """Work in the directory *depth* levels below *top*."""
+    home = os.open(".", os.O_DIRECTORY)
+    try:
+        os.chdir(top)
+        for _ in range(depth):
+            os.chdir("a")
+        yield
+    finally:
+        os.fchdir(home)
+        os.close(home)
+
+
+def test_without_the_right_to_open_cgroups_by_number_nothing_fails(monkeypatch, make_cgroup):
+    def refuse(_, number):
+        raise PermissionError(number)
+
+    monkeypatch.setattr(CgroupHandles, "path_of", refuse)
+    inner = make_cgroup("inner")
+
+    assert CgroupPaths(str(inner.parent)).of([inner.stat().st_ino]) == [""]
+
+
+def test_what_is_found_nowhere_is_not_tried_again_until_there_is_something_new(
+    unified, make_cgroup, monkeypatch
+):
+    opened = []
+    open_one = CgroupHandles.path_of
+    monkeypatch.setattr(
+        CgroupHandles, "path_of", lambda self, n: opened.append(n) or open_one(self, n)
+    )
+    paths, lost = CgroupPaths(str(unified)), 1 << 40
+    late = make_cgroup("late.slice")
+
+    found = [paths.of(wanted) for wanted in ([lost], [lost], [lost, late.stat().st_ino])]
+
+    assert found == [[""], [""], ["", f"{late.relative_to(unified)}/"]]
+    assert opened == [lost, late.stat().st_ino]

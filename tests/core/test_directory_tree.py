@@ -1,0 +1,49 @@
+"""Reading directory trees that others have made."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from temper_core.directory_tree import directories_below
+
+DEEP = 1_200
+"""More levels than the interpreter allows calls within each other."""
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """Return a directory with DEEP levels of directories below it, and remove them in the end."""
+    descriptors = [os.open(tmp_path, os.O_DIRECTORY)]
+    for _ in range(DEEP):
+        os.mkdir("a", dir_fd=descriptors[-1])
+        descriptors.append(os.open("a", os.O_DIRECTORY, dir_fd=descriptors[-1]))
+        if len(descriptors) > 2:
+            os.close(descriptors.pop(0))
+    for descriptor in descriptors:
+        os.close(descriptor)
+    yield tmp_path
+    for depth in range(DEEP, 0, -1):
+        Path(f"{tmp_path}{'/a' * depth}").rmdir()
+
+
+def test_a_tree_of_a_thousand_levels_is_read(deep):
+    assert len(list(directories_below(deep))) == DEEP + 1
+
+
+def test_a_tree_is_read_from_its_top_to_a_bound_and_without_its_links(tmp_path):
+    for name in ("a/x", "b", "c"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("/")
+    (tmp_path / "file").touch()
+
+    found = [path.removeprefix(str(tmp_path)) for path in directories_below(tmp_path)]
+
+    assert found[0] == ""
+    assert sorted(found) == ["", "/a", "/a/x", "/b", "/c"]
+    assert found[-1] == "/a/x"
+    assert len(list(directories_below(tmp_path, 3))) == 3
+
+
+def test_a_directory_that_is_gone_has_none_below_it(tmp_path):
+    assert list(directories_below(tmp_path / "gone")) == [str(tmp_path / "gone")]
