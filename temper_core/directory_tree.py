@@ -69,6 +69,20 @@ class _Reading:
                 self.missed.append(name)
 
 
+def sync_directory(path: Path) -> None:
+    """Write the names in *path* to the disk, so that a new one outlives a crash of the machine.
+
+    A file that is replaced or removed may otherwise have its old state after a crash: fsync(2).
+    Does nothing where it is impossible.
+    """
+    with suppress(OSError):
+        descriptor = open_directory(path)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def directories_below(top: Path | str, most: int = MOST_DIRECTORIES) -> Iterator[str]:
     """Yield *top* and the directories below it, parents first, at most *most* of them.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.directory_tree import sync_directory
 from temper_core.errors import MachineError
 from temper_core.safe_mode.file_turns import turn_in
 from temper_core.safe_mode.model import LONGEST_REASON, REQUESTER_PATTERN, Request
@@ -97,6 +98,7 @@ class SafeModeFile:
                 self._replace(left)
             else:
                 self.path.unlink(missing_ok=True)
+                sync_directory(self.path.parent)
         except OSError as error:
             raise MachineError(f"cannot change {self.path}: {error.strerror or error}") from error
         return True
@@ -107,6 +109,7 @@ class SafeModeFile:
             if not os.path.lexists(self.path):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 os.close(os.open(self.path, flags, 0o644))
+                sync_directory(self.path.parent)
         except OSError as second:
             raise MachineError(f"cannot write {self.path}: {second.strerror or second}") from error
         return (
@@ -161,6 +164,7 @@ class SafeModeFile:
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(self.path)
+            sync_directory(self.path.parent)
         except OSError:
             with suppress(OSError):
                 beside.unlink()

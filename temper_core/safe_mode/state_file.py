@@ -16,6 +16,7 @@ from attrs import field, frozen
 from attrs.validators import in_
 
 from temper_core import documents
+from temper_core.directory_tree import sync_directory
 from temper_core.errors import DocumentError
 from temper_core.safe_mode.model import LONGEST_REASON, UNREADABLE_REQUESTER, Request
 
@@ -64,6 +65,8 @@ class StateFile:
             )
         else:
             self.path.unlink(missing_ok=True)
+        # An operator's request is answered once it outlives a crash of the machine.
+        sync_directory(self.path.parent)
 
     def _is_there(self) -> bool:
         """Whether anything has the file's name, a broken link included."""
@@ -91,6 +94,7 @@ class StateFile:
                 beside.unlink()
             with suppress(OSError):
                 os.close(os.open(self.path, flags, 0o600))
+            sync_directory(self.path.parent)
             raise
 
 

@@ -391,6 +391,21 @@ __noinline u64 owner_of(u64 address)
 	return pod && !names_users_or_services(first) ? pod : second;
 }
 
+/*
+ * The cgroup itself, or its ancestor from which owner_of reaches the root. Otherwise the maker of
+ * deep cgroups would choose their owners.
+ */
+static __always_inline u64 within_reach(struct cgroup *cgroup)
+{
+	void *at = (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors);
+
+	if (bpf_core_field_exists(cgroup->ancestors) &&
+	    BPF_CORE_READ(cgroup, level) >= MOST_LEVELS)
+		bpf_probe_read_kernel(&cgroup, sizeof(cgroup),
+				      at + (MOST_LEVELS - 1) * sizeof(void *));
+	return (u64)BPF_CORE_READ(cgroup, kn);
+}
+
 static __noinline struct owner *the_owner(u64 id, u32 look)
 {
 	struct owner *owner = bpf_map_lookup_elem(&owners, &id), fresh = {};
@@ -480,7 +495,7 @@ __noinline u32 find_group(void)
 		control->last_owner = place->owner;
 		return place->group;
 	}
-	owner_node = owner_of((u64)node);
+	owner_node = owner_of(within_reach(cgroup));
 	control->last_owner = BPF_CORE_READ((struct kernfs_node *)owner_node, id) |
 			      mark << HIERARCHY_SHIFT;
 	owner = the_owner(control->last_owner, control->look);

@@ -10,6 +10,8 @@ from tests.core.observe.kernel_side.proc_reads import WORKERS
 DETAIL = 256
 WAITERS = 400
 PLACES = 12
+LEVELS = 40
+"""More than the kernel side follows upwards."""
 JOIN = 'echo $$ > "$1"; exec python3 -c "$2" "$3"'
 STORM = """
 import os, sys
@@ -104,4 +106,31 @@ def test_cgroups_of_one_pod_leave_places_to_the_pods_that_come_later(
     top = path.removesuffix("pod-later/one/")
     assert rows.threads_by_cgroup[path] == 4
     assert rows.threads_by_cgroup[f"{top}pod-many/"] == 2 * PLACES - 4
+    assert rows.defects == ()
+
+
+def test_deep_cgroups_of_one_pod_have_no_other_owner_than_the_pod(
+    open_tier, unified, make_cgroup, spawn_in
+):
+    places = len(open_tier().snapshot(0).threads_by_cgroup)
+
+    class Cramped(open_tier.kind):
+        most_groups = places + PLACES
+        most_of_owner = 4
+
+    sleepers = []
+    for number in range(2 * PLACES):
+        folder = make_cgroup(f"pod-deep/{number}/{'/'.join('a' * LEVELS)}")
+        sleepers.append(subprocess.Popen(["sleep", "600"]))
+        (folder / "cgroup.procs").write_text(str(sleepers[-1].pid))
+    _, path = spawn_in(WORKERS, 3, name="pod-later/one")
+
+    rows = open_tier(kind=Cramped, unified_root=str(unified)).snapshot(0)
+
+    for sleeper in sleepers:
+        sleeper.kill()
+        sleeper.wait()
+    top = path.removesuffix("pod-later/one/")
+    assert rows.threads_by_cgroup[path] == 4
+    assert rows.threads_by_cgroup[f"{top}pod-deep/"] == 2 * PLACES - 4
     assert rows.defects == ()
