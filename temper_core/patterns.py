@@ -7,6 +7,7 @@ agent whose pods match no profile with patterns never loads it.
 """
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Protocol
@@ -15,6 +16,16 @@ LONGEST_PATTERN = 1_000
 """Characters."""
 LARGEST_PROGRAM = 1 << 20
 """Bytes of one compiled pattern. This also bounds the cost of one search."""
+MOST_PATTERNS = 64
+"""Patterns of one profile."""
+LARGEST_PROGRAMS = 1 << 14
+"""Instructions of all patterns of one profile together, in which a search is linear: a pattern of
+ten characters has about ten."""
+LARGEST_STEP = 8
+"""Instructions of one character of a plain pattern, at most: a dot takes eight in UTF-8."""
+MOST_COMPILED = 1_024
+"""Compiled patterns that are kept: more than eight trials and eight other profiles have. A search
+for one more compiles it again."""
 NO_ENGINE = "needs RE2, which is not installed: pip install 'temper-agent[patterns]'"
 
 # Plain: literals, escaped punctuation, dots, simple classes and groups, each repeated at most once
@@ -26,7 +37,9 @@ _NOT_GROUPING = re.compile(rf"\\.|{_CLASS}|[^()]")
 
 
 class Pattern(Protocol):
-    """The methods of a compiled pattern that are used here."""
+    """The methods of a compiled pattern that are used here. ``programsize`` is in instructions."""
+
+    programsize: int
 
     def search(self, text: bytes) -> object | None:
         """Return a match anywhere in *text*, or None."""
@@ -50,6 +63,37 @@ def require_pattern(pattern: str) -> None:
         _compiled(pattern)
 
 
+def count_problem(patterns: Collection[str]) -> str:
+    """Return that one profile has too many *patterns*. Empty if it does not."""
+    count = len(frozenset(patterns))
+    if count > MOST_PATTERNS:
+        return f"must have at most {MOST_PATTERNS} different patterns, not {count}"
+    return ""
+
+
+def cost_problem(patterns: Collection[str]) -> str:
+    """Return why the *patterns* of one profile cost too much together. Empty if they do not.
+
+    Threads with other names are searched for each pattern, and a pod chooses the names.
+    """
+    if problem := count_problem(patterns):
+        return problem
+    size = sum(_size(pattern) for pattern in frozenset(patterns))
+    if size > LARGEST_PROGRAMS:
+        return (
+            f"its patterns have {size:,} instructions together, which is more than "
+            f"{LARGEST_PROGRAMS:,}; repeat less often"
+        )
+    return ""
+
+
+def _size(pattern: str) -> int:
+    """Return the instructions of the compiled *pattern*, or at least as many for a plain one."""
+    if is_plain(pattern):
+        return len(pattern) * LARGEST_STEP
+    return int(_compiled(pattern).programsize)
+
+
 def is_plain(pattern: str) -> bool:
     """Whether *pattern* is so simple that RE2 certainly accepts it."""
     return _PLAIN.fullmatch(pattern) is not None and _is_balanced(pattern)
@@ -69,7 +113,7 @@ def _has_engine() -> bool:
     return find_spec("re2") is not None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=MOST_COMPILED)
 def _compiled(pattern: str) -> Pattern:
     try:
         import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; see above

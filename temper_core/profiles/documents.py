@@ -10,7 +10,7 @@ from attrs import fields_dict
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.patterns import NO_ENGINE
+from temper_core.patterns import NO_ENGINE, count_problem
 from temper_core.profiles.match_reach import hidden, impossibilities
 from temper_core.profiles.tables import (
     GroupTable,
@@ -26,6 +26,7 @@ from temper_core.records.thread_groups import (
     doubled_name_problem,
     early_rest_problem,
     empty_match_problem,
+    pattern_problem,
 )
 
 Model = TypeVar("Model")
@@ -74,6 +75,9 @@ def _made(table: Table, source: str) -> WorkloadProfile:
 
 def _problems(table: Table) -> list[str]:
     """Return all problems of *table*, by path. Empty if it makes a valid profile."""
+    if problem := count_problem(list(_patterns(table))):
+        # They are compiled to be judged, which takes seconds for a thousand of them.
+        return [f"thread_groups: {problem}"]
     problems: list[str] = []
     try:
         documents.fit(table, ProfileTable, source="")
@@ -152,6 +156,8 @@ def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Ite
     numbers = list(readable)
     groups = list(readable.values())
     yield from _doubled(tables)
+    if problem := pattern_problem(groups):
+        yield f"thread_groups: {problem}"
     for number, group in readable.items():
         if not group.match and number < count - 1:
             yield f"thread_groups[{number}]: {early_rest_problem(group.name)}"
@@ -168,6 +174,15 @@ def _doubled(tables: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
             yield f"thread_groups[{number}].name: {doubled_name_problem(name)}"
         elif isinstance(name, str):
             names.add(name)
+
+
+def _patterns(table: Mapping[str, Any]) -> Iterator[str]:
+    groups = table.get("thread_groups")
+    for group in groups if isinstance(groups, list | tuple) else ():
+        for match in _matches(group) if isinstance(group, Mapping) else ():
+            if isinstance(match, Mapping):
+                values = (match.get("comm_pattern"), match.get("title_pattern"))
+                yield from (value for value in values if isinstance(value, str))
 
 
 def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from attrs import astuple, field, frozen
 from attrs.validators import and_, ge, gt, le, matches_re, optional
 
-from temper_core.patterns import require_pattern
+from temper_core.patterns import cost_problem, require_pattern
 from temper_core.records.key_metadata import key_help, passes
 
 ID_PATTERN = r"[a-z][a-z0-9-]{0,62}"
@@ -241,6 +241,15 @@ def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
     for group in groups[:-1]:
         if not group.match:
             yield early_rest_problem(group.name)
+    if problem := pattern_problem(groups):
+        yield problem
+
+
+def pattern_problem(groups: Sequence[ThreadGroup]) -> str:
+    """Return why the patterns of *groups* cost too much together. Empty if they do not."""
+    matches = [match for group in groups for match in group.match]
+    patterns = [(match.comm_pattern, match.title_pattern) for match in matches]
+    return cost_problem([pattern for pair in patterns for pattern in pair if pattern is not None])
 
 
 def doubled_name_problem(group: str) -> str:

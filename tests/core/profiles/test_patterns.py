@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
-from temper_core.patterns import LONGEST_PATTERN, finds, is_plain, require_pattern
+from temper_core.patterns import (
+    LONGEST_PATTERN,
+    MOST_PATTERNS,
+    _compiled,
+    _size,
+    finds,
+    is_plain,
+    require_pattern,
+)
 from temper_core.profiles.matching import LONGEST_TITLE, matches
 from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.threads import ThreadIdentity
@@ -168,3 +176,42 @@ def test_without_the_engine_a_profile_with_patterns_is_refused_in_one_line_with_
         "search.toml: thread_groups[0].match[0].comm_pattern: needs RE2, which is not installed: "
         "pip install 'temper-agent[patterns]'\n"
     )
+
+
+def profile_with(*patterns):
+    matches = ", ".join(f"{{ comm_pattern = '{pattern}' }}" for pattern in patterns)
+    return PROFILE.replace("{ KEY = 'PATTERN' }", matches)
+
+
+LARGE = "(a|[b-y]|x?){1,900}"
+"""A pattern of 3,600 instructions."""
+
+
+@pytest.mark.parametrize(
+    ("patterns", "problem"),
+    [
+        ([f"^n{n}-" for n in range(MOST_PATTERNS)], None),
+        ([f"^n{n}-" for n in range(MOST_PATTERNS + 1)], "at most 64 different patterns, not 65"),
+        ([f"{LARGE}{n}" for n in range(1_400)], "at most 64 different patterns, not 1400"),
+        ([f"{LARGE}{n}" for n in range(4)], None),
+        ([f"{LARGE}{n}" for n in range(5)], "instructions together, which is more than 16,384"),
+    ],
+)
+def test_the_patterns_of_a_profile_have_a_bound_together(patterns, problem):
+    try:
+        parse_profile(profile_with(*patterns), "a.toml")
+        refusal = None
+    except DocumentError as error:
+        refusal = str(error)
+
+    assert (refusal is None) is (problem is None)
+    assert (problem or "") in (refusal or "")
+
+
+@given(st.from_regex(r"[a-z.\[\]()?*+^$|-]{1,40}", fullmatch=True).filter(is_plain))
+def test_the_estimate_of_a_plain_pattern_is_no_less_than_its_program(pattern):
+    assert _size(pattern) + EMPTY_PROGRAM >= _compiled(pattern).programsize
+
+
+EMPTY_PROGRAM = 8
+"""Instructions that every program has."""
