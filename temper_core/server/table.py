@@ -13,6 +13,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 Table = Mapping[str, Mapping[str, "ServedEndpoint"]]
 
+MOST_OF_PLUGIN = 256
+"""Endpoints of one plugin: those of all plugins are in one answer of ``/openapi.json``."""
 FALLBACKS = frozenset({"/"})
 """Paths of the core that a plugin may claim."""
 _REST = ":path"
@@ -55,16 +57,32 @@ def serve_all(core: Iterable[Endpoint], plugins: Iterable[tuple[str, Endpoint]])
     """Order all endpoints by path and method.
 
     A path of the core stays the core's for every method, except the ``FALLBACKS``. A method and
-    path that two plugins claim goes to neither. Each refusal is logged.
+    path that two plugins claim goes to neither. Each refusal is logged. A plugin has at most
+    ``MOST_OF_PLUGIN``.
     """
     table: dict[str, dict[str, ServedEndpoint]] = {}
     for endpoint in core:
         lane = _lane_of(endpoint, _LANES.get(endpoint.path, CORE))
         table.setdefault(endpoint.path, {})[endpoint.method] = ServedEndpoint(endpoint, lane)
-    for plugin, endpoint in _undisputed(tuple(plugins), reserved=_shapes(set(table) - FALLBACKS)):
+    for plugin, endpoint in _undisputed(
+        _bounded(plugins), reserved=_shapes(set(table) - FALLBACKS)
+    ):
         served = ServedEndpoint(endpoint, _lane_of(endpoint, PLUGINS), plugin)
         table.setdefault(endpoint.path, {})[endpoint.method] = served
     return table
+
+
+def _bounded(offered: Iterable[tuple[str, Endpoint]]) -> tuple[tuple[str, Endpoint], ...]:
+    counts: Counter[str] = Counter()
+    taken = []
+    for plugin, endpoint in offered:
+        counts[plugin] += 1
+        if counts[plugin] <= MOST_OF_PLUGIN:
+            taken.append((plugin, endpoint))
+    for plugin, count in counts.items():
+        if count > MOST_OF_PLUGIN:
+            log.warning("endpoints_left_out", plugin=plugin, offered=count, taken=MOST_OF_PLUGIN)
+    return tuple(taken)
 
 
 def _lane_of(endpoint: Endpoint, reading: Lane) -> Lane:

@@ -116,6 +116,19 @@ def test_stopping_does_not_wait_for_a_plugin_that_hangs(start, view):
     assert agent.server.address is None
 
 
+def test_of_a_plugin_with_thousands_of_endpoints_the_first_are_served(start, view):
+    many = [("greedy", endpoint(f"/greedy/{number}")) for number in range(3_000)]
+    view.served = [*many, ("modest", endpoint("/modest"))]
+
+    with capture_logs() as logs:
+        agent = start()
+
+    paths = agent.tcp.get("/openapi.json").json()["paths"]
+    assert sum(path.startswith("/greedy/") for path in paths) == MOST_OF_PLUGIN
+    assert agent.tcp.get("/modest").status_code == 200
+    assert [entry["offered"] for entry in logs if entry["event"] == "endpoints_left_out"] == [3_000]
+
+
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_a_path_of_the_cores_own_goes_to_no_plugin(start, view, method):
     view.served = [("greedy", endpoint("/metrics", method=method, acts=False))]
