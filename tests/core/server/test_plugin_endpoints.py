@@ -5,6 +5,7 @@ from structlog.testing import capture_logs
 
 from temper_core.errors import InputError
 from temper_core.records.endpoints import Endpoint
+from temper_core.server.table import MOST_OF_PLUGIN
 
 
 def endpoint(path, answer=lambda _: {"fine": True}, **options):
