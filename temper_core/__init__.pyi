@@ -27,7 +27,7 @@ from temper_core.node.local_source import LocalPods
 from temper_core.node.pod_cgroups import find_pod_cgroups
 from temper_core.node.pod_claims import claim_rank
 from temper_core.node.podlist import read_pod_object
-from temper_core.node.quantities import cpu_millis
+from temper_core.node.quantities import cpu_millis, memory_bytes
 from temper_core.node.topology import read_machine
 from temper_core.observe.moments import rfc3339
 from temper_core.observe.places import Places
@@ -233,6 +233,7 @@ __all__ = [
     "load_object",
     "load_settings",
     "matches",
+    "memory_bytes",
     "parse_address",
     "parse_cgroup",
     "parse_json",

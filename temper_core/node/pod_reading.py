@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping
 from itertools import islice
 
+from attrs import evolve
+
 from temper_core.node.pod_fields import JsonObject
 from temper_core.node.pod_size import (
     SizedContainer,
@@ -66,7 +68,7 @@ def read_pod(pod: JsonObject) -> Pod:
     if not containers:
         spec.complain("containers", "must name at least one container")
     size = pod_size(spec, containers, init_containers, initialised=_is_initialised(status))
-    counted = [*containers, *(container for container in init_containers if container.is_sidecar)]
+    sidecars = [container for container in init_containers if container.is_sidecar]
     name = _name(metadata, "name") or "unnamed"
     namespace = _name(metadata, "namespace", missing="default")
     return Pod(
@@ -76,7 +78,10 @@ def read_pod(pod: JsonObject) -> Pod:
         priority=spec.whole_number("priority"),
         priority_class=spec.text("priorityClassName"),
         qos_class=_qos_class(status, spec, [*containers, *init_containers]),
-        containers=tuple(_container(container, runtime_ids) for container in counted),
+        containers=(
+            *(_container(container, runtime_ids) for container in containers),
+            *(evolve(_container(each, runtime_ids), is_sidecar=True) for each in sidecars),
+        ),
         cpu_request_millis=size.request,
         cpu_limit_millis=size.limit,
         annotations=annotations,

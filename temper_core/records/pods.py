@@ -43,6 +43,7 @@ class Origin(StrEnum):
 class Container:
     """One container that counts towards its pod's size. CPU is in millicores, memory in bytes.
 
+    ``is_sidecar`` is whether it is among the pod's init containers, and runs on.
     The memory request and limit are None if they are unset or unknown. No tier depends on them.
     """
 
@@ -54,6 +55,7 @@ class Container:
     processes: tuple[str, ...] = field(default=(), validator=ARE_TEXTS)
     memory_request_bytes: int | None = field(default=None, validator=optional(IS_COUNT))
     memory_limit_bytes: int | None = field(default=None, validator=optional(IS_COUNT))
+    is_sidecar: bool = field(default=False, validator=instance_of(bool))
 
 
 @frozen

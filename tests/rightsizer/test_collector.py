@@ -280,3 +280,22 @@ def test_a_leak_is_named_and_nothing_is_raised(collector, root):
     assert row["recommended"]["memory_request_bytes"] == 100 << 20
     assert row["recommended"]["memory_limit_bytes"] == limit
     assert any(reason.startswith("memory leak: ") for reason in row["reasons"])
+
+
+def test_a_native_sidecar_and_the_kind_of_the_owner_are_told(collector, root):
+    side = attrs.evolve(POD.containers[1], is_sidecar=True)
+    pod = attrs.evolve(POD, owner="StatefulSet/web", containers=(POD.containers[0], side))
+    plan = LayerPlan(make_machine(), (), assignments=(Assignment(pod, Tier.NORMAL, "priority"),))
+    collector = Collector(collector.history, MadeContext(plan=plan).lookup, CgroupFiles(root))
+    collector.tell(snapshot_at(0))
+
+    answer = document.report(collector, 3600, NOW + 10)
+
+    rows = {row["container"]: row for row in answer["containers"]}
+    assert {name: row["container_kind"] for name, row in rows.items()} == {
+        "app": "app",
+        "side": "sidecar",
+    }
+    assert any("a native sidecar" in reason for reason in rows["side"]["reasons"])
+    assert any("restarts its pods one by one" in reason for reason in rows["app"]["reasons"])
+    assert "not known on a node: HPA" in answer["notes"][0]

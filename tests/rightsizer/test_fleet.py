@@ -132,6 +132,29 @@ def leaking(series):
     series.add("container_memory_working_set_bytes", cache.labels, sizes)
 
 
+def surrounded(series):
+    """Add a workload with an autoscaler and init containers, in a namespace with bounds."""
+    deployed(series, "around", "web-7c9f-x1", "web")
+    for name in ("app", "setup", "proxy"):
+        own = Container(series, "around", "web-7c9f-x1", name).uses(0.3)
+        own.sized(cpu_request=0.1, memory_request=100 * MIB)
+    state = {"namespace": "around", "pod": "web-7c9f-x1"}
+    series.gauge("kube_pod_init_container_info", 1, **state, container="setup")
+    proxy = {**state, "container": "proxy", "restart_policy": "Always"}
+    series.gauge("kube_pod_init_container_info", 1, **proxy)
+    scaler = {"namespace": "around", "horizontalpodautoscaler": "scaler"}
+    target = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
+    series.gauge("kube_horizontalpodautoscaler_info", 1, **scaler, **target)
+    by_use = {**scaler, "metric_name": "cpu", "metric_target_type": "utilization"}
+    series.gauge("kube_horizontalpodautoscaler_spec_target_metric", 70, **by_use)
+    bound = {"namespace": "around", "limitrange": "bounds", "type": "Container"}
+    least = 200 * MIB
+    series.gauge("kube_limitrange", least, **bound, resource="memory", constraint="min")
+    quota = {"namespace": "around", "resourcequota": "tight", "resource": "requests.memory"}
+    series.gauge("kube_resourcequota", 400 * MIB, **quota, type="hard")
+    series.gauge("kube_resourcequota", 300 * MIB, **quota, type="used")
+
+
 def owners(series):
     """Add a pod of each kind of owner."""
     for pod, kind, name in (
@@ -181,7 +204,7 @@ def address(tmp_path_factory):
     """Return the address of a Prometheus that knows all these containers."""
     folder = tmp_path_factory.mktemp("fleet")
     series = Series(int(time.time()))
-    for add in (shop, plain, scaled, limited, starting, leaking, owners, labels):
+    for add in (shop, plain, scaled, limited, starting, leaking, surrounded, owners, labels):
         add(series)
     make_blocks(folder, series.lines())
     with serving(folder) as address:
@@ -325,6 +348,22 @@ def test_without_the_time_of_starts_a_note_says_what_is_not_known(address):
 
     assert any("container_start_time_seconds" in note for note in unknown["notes"])
     assert not any("container_start_time_seconds" in note for note in known["notes"])
+
+
+def test_what_kube_state_metrics_tells_of_the_surroundings_decides(address):
+    report = document(address, "--namespace", "around")
+    rows = {row["container"]: row for row in report["containers"]}
+
+    kinds = {name: row["container_kind"] for name, row in rows.items()}
+    assert kinds == {"app": "app", "setup": "init", "proxy": "sidecar"}
+    app = rows["app"]
+    assert app["recommended"]["cpu_request_millis"] == 100
+    assert app["recommended"]["memory_request_bytes"] == 200 * MIB
+    told = "\n".join(app["reasons"])
+    assert "the HPA scaler aims at 70 % of the CPU request: the request stays" in told
+    assert "the LimitRange allows at least 200Mi in place of 120Mi" in told
+    assert "the quota tight leaves 100Mi of memory requests" in told
+    assert any("not known by a Prometheus: VPA" in note for note in report["notes"])
 
 
 def test_each_kind_of_owner_is_told(address):

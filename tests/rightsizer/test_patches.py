@@ -62,6 +62,25 @@ def test_what_has_no_template_that_may_change_is_named_with_the_reason():
     assert "# shop/web-1, container app: only workloads with a template are patched" in text
 
 
+def test_init_containers_and_sidecars_are_patched_in_their_own_list():
+    (patch,) = patches_of(
+        row(),
+        row(container="proxy", container_kind="sidecar"),
+        row("Deployment/web", "setup", container_kind="init"),
+    )
+
+    spec = patch["spec"]["template"]["spec"]
+    assert [each["name"] for each in spec["containers"]] == ["app"]
+    assert [each["name"] for each in spec["initContainers"]] == ["proxy", "setup"]
+
+
+def test_a_workload_that_a_vpa_sizes_has_no_patch():
+    text = as_patches({"containers": [row(managed_by="the VPA web (mode Auto)")]})
+
+    assert list(yaml.safe_load_all(text)) == []
+    assert "container app: the VPA web (mode Auto) sets the requests" in text
+
+
 def test_without_a_change_there_is_a_comment():
     assert as_patches({"containers": [row(recommended=NOW)]}) == "# no workload should change"
 

@@ -418,3 +418,17 @@ def test_an_owner_of_any_length_is_cut():
     (pod,) = read(pod_document(metadata={"ownerReferences": [owner]}))
 
     assert len(pod.owner) < 400
+
+
+def test_only_an_init_container_that_runs_on_is_a_sidecar():
+    """An ordinary container may have a restart policy, too."""
+    always = {"image": "nginx:1.29", "restartPolicy": "Always"}
+    spec = {
+        "containers": [{"name": "app", **always}],
+        "initContainers": [{"name": "setup", "image": "nginx:1.29"}, {"name": "proxy", **always}],
+    }
+
+    (pod,) = read(list_of(pod_document(spec=spec)))
+
+    kinds = {container.name: container.is_sidecar for container in pod.containers}
+    assert kinds == {"app": False, "proxy": True}

@@ -82,6 +82,7 @@ def fleet(made):
     made.answers["/api/v1/namespaces/temper/pods"] = in_pages([agent("n1"), agent("n2")])
     made.answers["/apis/apps/v1/replicasets"] = in_pages([owned_by("Deployment", "web-7c9", "web")])
     made.answers["/apis/batch/v1/jobs"] = in_pages([owned_by("CronJob", "tidy-1", "tidy")])
+    made.answers["/version"] = {"major": "1", "minor": "33+"}
     made.answers[path_of("n1")] = first.answer()
     made.answers[path_of("n2")] = second.answer()
     return made
@@ -204,6 +205,50 @@ def test_choices_change_the_advice_and_hours_are_asked_of_the_agents(ask, fleet)
     assert rows["CronJob/tidy", "app"]["recommended"]["cpu_request_millis"] in range(200, 230)
     (asked, _) = [query for _, path, query in fleet.asked if path.endswith("/proxy/rightsize")]
     assert asked == {"demand": "1", "hours": "3"}
+
+
+def an_object(name, **parts):
+    return {"metadata": {"name": name, "namespace": "shop"}, **parts}
+
+
+def test_what_is_around_a_workload_decides(ask, fleet):
+    web = {"kind": "Deployment", "name": "web"}
+    target = {"type": "Utilization", "averageUtilization": 60}
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+    scaler = an_object("scaler", spec={"scaleTargetRef": web, "metrics": [metric]})
+    updater = an_object("sizer", spec={"targetRef": {"kind": "StatefulSet", "name": "db"}})
+    observer = {"targetRef": {"kind": "CronJob", "name": "tidy"}}
+    observing = an_object("looker", spec={**observer, "updatePolicy": {"updateMode": "Off"}})
+    quota = an_object("tight", status={"hard": {"requests.cpu": "3"}, "used": {"cpu": "3"}})
+    autoscaling = "/apis/autoscaling/v2/horizontalpodautoscalers"
+    fleet.answers[autoscaling] = in_pages([scaler])
+    vpas = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
+    fleet.answers[vpas] = in_pages([updater, observing])
+    fleet.answers["/api/v1/resourcequotas"] = in_pages([quota])
+
+    _, rows = reported(ask)
+
+    assert rows["Deployment/web", "app"]["recommended"]["cpu_request_millis"] == 500
+    told = "\n".join(rows["Deployment/web", "app"]["reasons"])
+    assert "the HPA scaler aims at 60 % of the CPU request: the request stays" in told
+    assert rows["StatefulSet/db", "app"]["managed_by"] == "the VPA sizer (mode Auto)"
+    assert any(
+        "the VPA looker (mode Off) exists, and sets nothing" in reason
+        for reason in rows["CronJob/tidy", "app"]["reasons"]
+    )
+    patches = ask("rightsize", "--output", "patch").stdout
+    assert "the VPA sizer (mode Auto) sets the requests" in patches
+    assert "name: db" not in patches
+
+
+def test_what_may_not_be_listed_is_told(ask, fleet):
+    for path in ("/apis/autoscaling/v2/horizontalpodautoscalers", "/api/v1/pods"):
+        fleet.answers[path] = 403, {"kind": "Status", "message": "no"}
+
+    report, _ = reported(ask)
+
+    assert any("HorizontalPodAutoscalers are not known here" in note for note in report["notes"])
+    assert any("init containers, native sidecars" in note for note in report["notes"])
 
 
 PROGRAM = "import pathlib, time; pathlib.Path('/proc/self/comm').write_text('{}'); time.sleep(900)"

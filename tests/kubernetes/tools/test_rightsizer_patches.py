@@ -47,7 +47,10 @@ def workload(kind):
                     },
                 },
                 {"name": "side", "image": "registry.example/side:1"},
-            ]
+            ],
+            "initContainers": [
+                {"name": "proxy", "image": "registry.example/proxy:1", "restartPolicy": "Always"}
+            ],
         },
     }
     head = {"kind": kind, "metadata": {"name": "web", "namespace": "shop"}}
@@ -59,11 +62,11 @@ def workload(kind):
     return {"apiVersion": "apps/v1", **head, "spec": spec}
 
 
-def containers_of(document):
+def containers_of(document, key="containers"):
     spec = document["spec"]
     if document["kind"] == "CronJob":
         spec = spec["jobTemplate"]["spec"]
-    return spec["template"]["spec"]["containers"]
+    return spec["template"]["spec"][key]
 
 
 @pytest.fixture
@@ -74,13 +77,15 @@ def patches():
         {
             "namespace": "shop",
             "owner": f"{kind}/web",
-            "container": "app",
+            "container": container,
+            "container_kind": "app" if container == "app" else "sidecar",
             "current": asdict(now),
             "recommended": asdict(WANTED),
             "keeps": False,
             "reasons": ["1 hot thread uses 1.01 CPUs at P95"],
         }
         for kind in KINDS
+        for container in ("app", "proxy")
     ]
     return as_patches({"containers": rows})
 
@@ -103,6 +108,9 @@ def test_patches_are_applied_to_each_kind_and_again_with_the_same_result(kubectl
         assert app["resources"]["requests"] == APPLIED["requests"]
         assert app["resources"]["limits"] == {**APPLIED["limits"], "memory": "512Mi"}
         assert side["name"] == "side"
+        (proxy,) = containers_of(item, "initContainers")
+        assert proxy["image"] == "registry.example/proxy:1"
+        assert proxy["resources"]["requests"] == APPLIED["requests"]
     generations = [[item["metadata"]["generation"] for item in items] for items in (once, twice)]
     assert generations == [[2] * len(KINDS)] * 2
 
@@ -120,5 +128,5 @@ def test_kustomize_takes_the_patches(kubectl, patches, tmp_path):
 
     built = kubectl("kustomize", str(tmp_path))
 
-    assert built.count("cpu: 1010m") == len(KINDS)
+    assert built.count("cpu: 1010m") == 2 * len(KINDS)
     assert built.count("memory: 512Mi") == len(KINDS)

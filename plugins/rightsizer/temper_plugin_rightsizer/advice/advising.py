@@ -3,7 +3,7 @@
 from temper_plugin_rightsizer.advice.cpu import advise_cpu
 from temper_plugin_rightsizer.advice.memory import advise_memory, mib
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
-from temper_plugin_rightsizer.advice.records import Advice, Confidence, Resources
+from temper_plugin_rightsizer.advice.records import KEEP, Advice, Confidence, Resources
 from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
@@ -46,7 +46,7 @@ def advise(
             *cpu.reasons,
             *memory.reasons,
             *startup_reasons,
-            *(("keep as it is",) if keeps else ()),
+            *((KEEP,) if keeps else ()),
         ),
         leak=memory.leak,
     )

@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from attrs import field, frozen
 
+KEEP = "keep as it is"
+"""The reason of an advice that changes nothing."""
+
 
 class Verdict(StrEnum):
     """Whether a container's threads can share cores."""

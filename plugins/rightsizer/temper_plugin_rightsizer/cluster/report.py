@@ -14,9 +14,12 @@ from temper_kube.failures import ForbiddenError
 from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.quotas import with_quotas
+from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.cluster.agents import Away, ask_agents, roster
 from temper_plugin_rightsizer.cluster.demands import ClusterDemand, WorkloadDemand
+from temper_plugin_rightsizer.cluster.surroundings import ClusterSurroundings
 from temper_plugin_rightsizer.fleet.demands import Key
 from temper_plugin_rightsizer.fleet.workloads import Named, Owners
 from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
@@ -48,9 +51,11 @@ def report(
     """
     with ApiServer(question.access) as api:
         known = roster(api, question.namespace)
+        if not known.agents:
+            raise MachineError(f"no agent is ready in the namespace {question.namespace}")
         owners, unknown = _owners(api)
-    if not known.agents:
-        raise MachineError(f"no agent is ready in the namespace {question.namespace}")
+        surroundings = ClusterSurroundings(owners)
+        surroundings.read(api)
     demand = ClusterDemand(owners)
     away = [*known.away]
     query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
@@ -65,7 +70,7 @@ def report(
     if len(away) - len(known.away) == len(known.agents):
         raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
     rows = [
-        _row(key, found, options)
+        _row(key, found, surroundings.of(*key), options)
         for key, found in demand.rows()
         if not question.only or key[0].namespace in question.only
     ]
@@ -75,10 +80,10 @@ def report(
         "at": rfc3339(time.time()),
         "window_s": window_s,
         "options": asdict(options),
-        "notes": [*_notes(away, demand), *known.unknown, *unknown],
+        "notes": [*_notes(away, demand), *known.unknown, *unknown, *surroundings.unknown],
         "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
         "left_out": demand.left_out,
-        "containers": rows,
+        "containers": with_quotas(rows, surroundings.quotas),
     }
 
 
@@ -92,7 +97,9 @@ def _notes(away: Iterable[Away], demand: ClusterDemand) -> Iterable[str]:
         yield f"{demand.damaged} containers have damaged demand, and are left out"
 
 
-def _row(key: Key, found: WorkloadDemand, options: AdviceOptions) -> Mapping[str, Any]:
+def _row(
+    key: Key, found: WorkloadDemand, around: Surroundings, options: AdviceOptions
+) -> dict[str, Any]:
     workload, container = key
     leak, told = leak_of(found.growths)
     advice = advise(found.demand, found.current, options, leak)
@@ -102,11 +109,14 @@ def _row(key: Key, found: WorkloadDemand, options: AdviceOptions) -> Mapping[str
         confidence=confidence(found.learned_s),
         reasons=(*advice.reasons, *told),
     )
+    advice = consider(advice, around)
     return {
         "namespace": workload.namespace,
         "pod": workload.name if workload.kind == "Pod" else "",
         "owner": workload.owner,
         "container": container,
+        "container_kind": around.kind,
+        "managed_by": around.updater,
         "replicas": len(found.pods),
         **asdict(advice),
         "used": used(found.demand, options),

@@ -5,7 +5,7 @@ import re
 import click
 
 from temper_core import InputError
-from temper_core.console import Progress, printable
+from temper_core.console import Progress
 from temper_core.observed import rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.choices import advice_options, chosen
@@ -74,8 +74,6 @@ def command(  # noqa: PLR0913 - one argument for each option
         lambda asked, all_: progress.show(f"asked {asked} of {all_} agents"),
     )
     progress.end(f"{len(rows(document, 'containers'))} containers")
-    for note in document["notes"]:
-        click.echo(f"note: {printable(note)}", err=True)
     return show_report(
         of_workload(document, workload),
         explain=explain,

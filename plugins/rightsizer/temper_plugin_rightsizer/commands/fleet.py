@@ -11,7 +11,7 @@ import click
 from attrs import frozen
 
 from temper_core import InputError, TemperError
-from temper_core.console import Progress, Row, printable, shown
+from temper_core.console import Progress, Row, shown
 from temper_core.observed import rows, text
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.fleet.durations import HOUR_S, MINUTE_S, as_duration, duration_s
@@ -133,7 +133,7 @@ def fleet_options(command: Callable[..., int]) -> Callable[..., int]:
 def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOptions = USUAL) -> Row:
     """Return the report that *question* asks for, by the last *hours*.
 
-    Notes on what the server cannot know go to standard error. Raises InputError or MachineError.
+    Raises InputError or MachineError.
     """
     from temper_plugin_rightsizer.fleet.access import access  # noqa: PLC0415 - slow
     from temper_plugin_rightsizer.fleet.prometheus import Prometheus  # noqa: PLC0415
@@ -157,8 +157,6 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
                 click.echo(err=True)  # ends the line of the progress
             raise
     progress.end(f"{len(rows(document, 'containers'))} containers by {prometheus.asked} queries")
-    for note in document["notes"]:
-        click.echo(f"note: {printable(note)}", err=True)
     return document
 
 

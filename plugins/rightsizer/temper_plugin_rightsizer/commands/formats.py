@@ -41,7 +41,7 @@ def as_table(document: Row, *, explains: bool) -> str:
     lines = columns(("", *HEADS, "confidence"), [_cells(row) for row in containers])
     shown = [lines[0]]
     for line, row in zip(lines[1:], containers, strict=True):
-        reasons = _texts(row, "reasons") if explains else ()
+        reasons = texts(row, "reasons") if explains else ()
         shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
     if left_out := number(document, "left_out"):
         shown.append(f"{left_out:g} containers that use less are left out")
@@ -52,7 +52,7 @@ def as_markdown(document: Row) -> str:
     """Return the report as a table of Markdown."""
     lines = [f"| {' | '.join((*HEADS, 'why'))} |", f"|{' --- |' * (len(HEADS) + 1)}"]
     for row in rows(document, "containers"):
-        cells = (*_cells(row)[1:-1], "; ".join(_texts(row, "reasons")))
+        cells = (*_cells(row)[1:-1], "; ".join(texts(row, "reasons")))
         lines.append(f"| {' | '.join(_escaped(cell) for cell in cells)} |")
     return "\n".join((*lines, "", f"{as_line(document)}."))
 
@@ -101,7 +101,7 @@ def _name(row: Row) -> str:
 def _verdict(row: Row) -> str:
     if row.get("degraded") is True:
         return f"{text(row, 'verdict')} (degraded)"
-    names = _texts(row, "hot_threads")
+    names = texts(row, "hot_threads")
     return f"{text(row, 'verdict')} ({', '.join(names)})" if names else text(row, "verdict")
 
 
@@ -125,14 +125,15 @@ def _csv_cell(row: Row, column: str) -> str:
     elif column.endswith(("_millis", "_bytes")):
         value = table(row, "current").get(column)
     elif column in ("hot_threads", "reasons"):
-        value = "; ".join(_texts(row, column))
+        value = "; ".join(texts(row, column))
     else:
         value = row.get(column)
     shown = "" if value is None else printable(str(value))
     return f"'{shown}" if shown.startswith(_FORMULA) else shown
 
 
-def _texts(row: Row, key: str) -> Sequence[str]:
+def texts(row: Row, key: str) -> Sequence[str]:
+    """Return the texts in a list of *row*."""
     values = row.get(key)
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 

@@ -14,6 +14,7 @@ TEMPLATES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "CronJob": ("batch/v1", ("spec", "jobTemplate", "spec", "template", "spec")),
 }
 """The version of each kind with a template that may change, and where its pods' spec is."""
+INIT_KINDS = ("init", "sidecar")
 WHY_NOT = {
     "ReplicaSet": "its Deployment is not known on the node; ask kubectl temper or --prometheus",
     "Job": "the template of a Job cannot change",
@@ -34,9 +35,13 @@ def as_patches(document: Row) -> str:
     parts = []
     for (namespace, owner), containers in sorted(by_owner.items()):
         kind, _, name = owner.partition("/")
-        changes = [change for row in containers if (change := _change(row)) is not None]
-        if kind not in TEMPLATES:
-            parts += [_left_out(row, kind) for row in containers]
+        managers = {text(row, "managed_by") for row in containers} - {""}
+        changes = _changes(containers)
+        if kind not in TEMPLATES or managers:
+            why = WHY_NOT.get(kind, "only workloads with a template are patched")
+            for row in containers:
+                manager = text(row, "managed_by")
+                parts.append(_left_out(row, f"{manager} sets the requests" if manager else why))
         elif changes:
             patch = _patch(kind, name, namespace, changes)
             comments = "".join(_reasons(containers))
@@ -44,9 +49,22 @@ def as_patches(document: Row) -> str:
     return "".join(parts).rstrip("\n") or "# no workload should change"
 
 
-def _patch(kind: str, name: str, namespace: str, containers: list[Any]) -> Mapping[str, Any]:
+def _changes(containers: list[Row]) -> Mapping[str, list[Any]]:
+    """Return the changed containers by their list in the pods' spec."""
+    changes: dict[str, list[Any]] = {}
+    for row in containers:
+        change = _change(row)
+        if change is not None:
+            is_init = text(row, "container_kind") in INIT_KINDS
+            changes.setdefault("initContainers" if is_init else "containers", []).append(change)
+    return changes
+
+
+def _patch(
+    kind: str, name: str, namespace: str, changes: Mapping[str, list[Any]]
+) -> Mapping[str, Any]:
     version, path = TEMPLATES[kind]
-    spec: dict[str, Any] = {"containers": containers}
+    spec: dict[str, Any] = dict(changes)
     for key in reversed(path):
         spec = {key: spec}
     metadata = {"name": name, "namespace": namespace}
@@ -84,7 +102,7 @@ def _reasons(containers: list[Row]) -> Iterator[str]:
             yield f"# {printable(text(row, 'container'))}: {printable(str(reason))}\n"
 
 
-def _left_out(row: Row, kind: str) -> str:
+def _left_out(row: Row, why: str) -> str:
     name = "/".join(filter(None, (text(row, key) for key in ("namespace", "owner", "pod"))))
-    why = WHY_NOT.get(kind, "only workloads with a template are patched")
-    return f"# {printable(name)}, container {printable(text(row, 'container'))}: {why}\n"
+    container = printable(text(row, "container"))
+    return f"# {printable(name)}, container {container}: {printable(why)}\n"

@@ -5,9 +5,15 @@ from typing import Any, TypeVar
 
 import click
 
-from temper_core.console import EXIT_FINDINGS, Row, print_json
+from temper_core.console import EXIT_FINDINGS, Row, print_json, printable
 from temper_core.observed import rows
-from temper_plugin_rightsizer.commands.formats import as_csv, as_markdown, as_table, needs_change
+from temper_plugin_rightsizer.commands.formats import (
+    as_csv,
+    as_markdown,
+    as_table,
+    needs_change,
+    texts,
+)
 from temper_plugin_rightsizer.commands.patches import as_patches
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -40,7 +46,12 @@ def showing_options(function: Function) -> Function:
 
 
 def show_report(document: Row, *, explain: bool, fail_on_change: bool, output: str) -> int:
-    """Print a report. Return the exit code: 1 for a change that is due, if asked to."""
+    """Print a report. Return the exit code: 1 for a change that is due, if asked to.
+
+    Notes on what is not known go to standard error.
+    """
+    for note in texts(document, "notes"):
+        click.echo(f"note: {printable(note)}", err=True)
     if output == "json":
         print_json(document)
     else:

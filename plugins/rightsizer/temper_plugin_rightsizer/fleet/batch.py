@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from temper_plugin_rightsizer.advice.quotas import Quotas
 from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.interval import Counts
 from temper_plugin_rightsizer.fleet import queries
@@ -21,6 +22,7 @@ from temper_plugin_rightsizer.fleet.durations import DAY_S
 from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import Names, Scope
 from temper_plugin_rightsizer.fleet.starts import Span, Starts
+from temper_plugin_rightsizer.fleet.surroundings import FleetSurroundings
 from temper_plugin_rightsizer.fleet.windows import Window
 from temper_plugin_rightsizer.fleet.workloads import Owners, controllers
 from temper_plugin_rightsizer.options import MOST_DAYS
@@ -59,7 +61,7 @@ class Watch:
 class Batch:
     """The namespaces of *scope* within *window*, of which *most_steps* are read at once.
 
-    The start-ups of containers are kept apart, as *starts* tell them.
+    The start-ups of containers are kept apart, as *starts* tell them. *quotas* are added to.
     """
 
     prometheus: Prometheus
@@ -68,6 +70,7 @@ class Batch:
     exporters: Exporters
     most_steps: int
     starts: Starts
+    quotas: Quotas
     owners: Owners = field(factory=Owners, init=False)
     found: dict[Key, FleetDemand] = field(factory=dict, init=False)
 
@@ -84,6 +87,7 @@ class Batch:
             self._add_memory(steady)
             self._add_resources()
             self._add_floors()
+            self._add_surroundings()
         return self.found
 
     def _now(self, query: str) -> Sequence[Series]:
@@ -275,6 +279,15 @@ class Batch:
             range_s = min(DAY_S, end - (begin if end > begin else oldest))
             yield end, range_s
             end -= range_s
+
+    def _add_surroundings(self) -> None:
+        state = self.exporters.state
+        if state is None:
+            return
+        known = FleetSurroundings(self.owners, state, self.quotas)
+        known.read(self._now, self.scope)
+        for (workload, container), found in self.found.items():
+            found.around = known.of(workload, container)
 
     def _add_resources(self) -> None:
         names = self.exporters.state

@@ -7,6 +7,7 @@ from attrs import define, field, frozen
 
 from temper_plugin_rightsizer.advice.advising import judged
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.advice.surroundings import Surroundings
 from temper_plugin_rightsizer.demand.growth import Floor, Growth, growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand, cpu_histogram
 from temper_plugin_rightsizer.fleet.answers import Series
@@ -52,6 +53,7 @@ class FleetDemand:
         living: Those that exist now.
         current: The largest requests and limits of the living replicas. None if not known.
         floors: The least working set of each pod, by the begin of an interval.
+        around: What else decides on its requests.
 
     """
 
@@ -62,6 +64,7 @@ class FleetDemand:
     living: set[str] = field(factory=set)
     current: Resources | None = None
     floors: dict[str, dict[int, Floor]] = field(factory=dict)
+    around: Surroundings = Surroundings()
 
     def add(
         self,

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from attrs import define
+from attrs import define, field
 
 from temper_core import InputError
+from temper_plugin_rightsizer.advice.quotas import Quotas
 from temper_plugin_rightsizer.fleet import queries
 from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.batch import Batch, Exporters
@@ -39,6 +40,7 @@ class Fleet:
     most_containers: int = MOST_CONTAINERS
     most_samples: int = MOST_SAMPLES
     startup_s: int = STARTUP_S
+    quotas: Quotas = field(factory=Quotas)
 
     def exporters(self) -> Exporters:
         """Return the labels of each exporter. Raises InputError without usage of containers."""
@@ -70,7 +72,9 @@ class Fleet:
             steps = min(max(self.most_samples // size, 1), MOST_POINTS)
             scope = self.scope.of(namespaces)
             starts = Starts(self.window, self.startup_s)
-            batch = Batch(self.prometheus, scope, self.window, exporters, steps, starts)
+            batch = Batch(
+                self.prometheus, scope, self.window, exporters, steps, starts, self.quotas
+            )
             with self._judged():
                 yield batch.demands()
 

@@ -10,12 +10,15 @@ from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.cpu import cores, round_up
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
+from temper_plugin_rightsizer.advice.surroundings import consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.fleet.batch import Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
 from temper_plugin_rightsizer.fleet.queries import CONTAINERS, STARTED, THREADS
 from temper_plugin_rightsizer.fleet.reading import Fleet
+from temper_plugin_rightsizer.fleet.surroundings import NOT_KNOWN
 from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
 
 SOURCE = "prometheus"
@@ -50,7 +53,7 @@ def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
         "step_s": fleet.window.step_s,
         "options": asdict(options),
         "notes": [*notes, *warnings],
-        "containers": sorted(rows, key=_place),
+        "containers": with_quotas(sorted(rows, key=_place), fleet.quotas),
     }
 
 
@@ -64,7 +67,8 @@ def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
     if not exporters.knows_starts:
         yield f"no {STARTED}: the use of a start-up is not told apart"
     if exporters.state is None:
-        yield f"no {CONTAINERS}: owners, requests and limits are not known"
+        yield f"no {CONTAINERS}: owners, requests, limits, HPAs and quotas are not known"
+    yield NOT_KNOWN
     if clusters > 1:
         yield (
             f"{clusters} clusters: workloads of the same name are merged; choose one by "
@@ -72,14 +76,19 @@ def _notes(exporters: Exporters, clusters: int) -> Iterable[str]:
         )
 
 
-def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> Mapping[str, Any]:
+def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> dict[str, Any]:
     workload, container = key
-    advice = fleet_advice(found, step_s, options)
+    around = found.around
+    if found.current is None:
+        # Whether an autoscaler has a request to scale by is then not known.
+        around = evolve(around, autoscalers=())
+    advice = consider(fleet_advice(found, step_s, options), around)
     return {
         "namespace": workload.namespace,
         "pod": workload.name if workload.kind == "Pod" else "",
         "owner": workload.owner,
         "container": container,
+        "container_kind": found.around.kind,
         "replicas": len(found.living or found.replicas),
         **asdict(advice),
         "degraded": is_degraded(found, options),

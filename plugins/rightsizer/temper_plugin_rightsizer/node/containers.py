@@ -6,6 +6,7 @@ from attrs import field, frozen
 
 from temper_core import Container, Pod
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.advice.surroundings import ContainerKind
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 
@@ -22,6 +23,7 @@ class NodeContainer:
     resources: Resources
     cgroups: tuple[str, ...] = field(default=())
     programs: tuple[str, ...] = field(default=())
+    kind: ContainerKind = ContainerKind.APP
 
 
 def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
@@ -43,6 +45,7 @@ def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
                 _resources(container),
                 whole_pod if is_alone else own,
                 own or (whole_pod if is_alone else ()),
+                ContainerKind.SIDECAR if container.is_sidecar else ContainerKind.APP,
             )
         )
     return found

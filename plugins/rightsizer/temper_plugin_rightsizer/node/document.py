@@ -10,6 +10,7 @@ from attrs import asdict
 from temper_core import rfc3339
 from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.demand.growth import growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
@@ -21,6 +22,9 @@ from temper_plugin_rightsizer.store.packing import pack
 SCHEMA_VERSION = 1
 MOST_DEMAND_BYTES = 5 << 20
 """A client of the API server takes 8 MiB."""
+NOT_KNOWN = (
+    "not known on a node: HPA, VPA, LimitRange, ResourceQuota, in-place resize, init containers"
+)
 MOST_ROWS = 4000
 """An answer of so many containers with the longest names is below the server's bound."""
 
@@ -55,6 +59,7 @@ def report(
         "window_s": window_s,
         "options": asdict(options),
         "left_out": len(known) - len(rows),
+        "notes": [NOT_KNOWN],
         "containers": sorted(
             rows, key=lambda row: (row["namespace"], row["pod"], row["container"])
         ),
@@ -75,11 +80,14 @@ def _row(
     key: ContainerKey, container: NodeContainer, demand: IntervalDemand, options: AdviceOptions
 ) -> dict[str, Any]:
     advice = advise(demand, container.resources, options, growth(demand.floors))
+    kind = container.owner.partition("/")[0]
+    advice = consider(advice, Surroundings(owner_kind=kind, kind=container.kind))
     return {
         "namespace": key.namespace,
         "pod": key.pod,
         "container": key.container,
         "owner": container.owner,
+        "container_kind": container.kind,
         **asdict(advice),
         "used": used(demand, options),
     }
