@@ -1,5 +1,6 @@
 """The pod source ``file``: a PodList that another program updates, joined with real cgroups."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from attrs import evolve
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.podlist_file import read_pod_file
-from temper_core.records.contributions import PodSourceContext
+from temper_core.records.contributions import PodSourceContext, Staleness
 from temper_core.records.pods import Pod
 
 Version = tuple[int, int, int]
@@ -17,7 +18,8 @@ Version = tuple[int, int, int]
 class FilePods:
     """The pods of a PodList, which is read again when the file changes.
 
-    A version that cannot be read is logged once, and the last good one stays in force.
+    A version that cannot be read is logged once, and the last good one stays in force. ``stale``
+    has its age and the reason.
     """
 
     def __init__(self, context: PodSourceContext) -> None:
@@ -30,6 +32,8 @@ class FilePods:
         self._listed: tuple[Pod, ...] | None = None
         self._paths: Mapping[str, str] = {}
         self._pods: tuple[Pod, ...] | None = None
+        self._read_at = 0.0
+        self._refused = ""
 
     def pods(self) -> tuple[Pod, ...]:
         """Return the listed pods with their cgroups, the same tuple while nothing has changed.
@@ -42,6 +46,12 @@ class FilePods:
             self._pods = tuple(self._joined(pod) for pod in self._listed or ())
         return self._pods
 
+    def stale(self) -> Staleness | None:
+        """Return the age of the pods while the file's last version cannot be read."""
+        if not self._refused:
+            return None
+        return Staleness(time.monotonic() - self._read_at, self._refused)
+
     def close(self) -> None:
         """Drop the pods. No file is held open between polls."""
         self._read_version, self._listed, self._pods = None, None, None
@@ -49,20 +59,21 @@ class FilePods:
     def _read_again(self) -> bool:
         version = _version(self._path)
         if version == self._read_version and self._listed is not None:
+            self._read_at = self._read_at if self._refused else time.monotonic()
             return False
         try:
-            listed = read_pod_file(self._path, node=self._node, report=_warn_of_claim)
+            listed = read_pod_file(self._path, node=self._node, report=_warn)
         except DocumentError as error:
             self._refuse(version, error)
             return False
-        self._read_version = version
+        self._read_version, self._read_at, self._refused = version, time.monotonic(), ""
         self._listed, is_new = listed, listed != self._listed
         return is_new
 
     def _refuse(self, version: Version | None, error: DocumentError) -> None:
         if self._listed is None:
             raise MachineError(str(error)) from error
-        self._read_version = version
+        self._read_version, self._refused = version, str(error)
         import structlog  # noqa: PLC0415 - slow to import, and rarely needed
 
         structlog.get_logger(__name__).warning(
@@ -85,10 +96,10 @@ class FilePods:
         return evolve(pod, cgroups=(path,)) if path else pod
 
 
-def _warn_of_claim(conflict: str) -> None:
+def _warn(reason: str) -> None:
     import structlog  # noqa: PLC0415 - slow to import, and rarely needed
 
-    structlog.get_logger(__name__).warning("pod_claim_refused", conflict=conflict)
+    structlog.get_logger(__name__).warning("pod_left_out", reason=reason)
 
 
 def _host(context: PodSourceContext) -> HostCgroups | None:

@@ -76,18 +76,15 @@ class JsonObject:
         return JsonObject(value, f"{self.path}.{key}" if self.path else key, self.problems)
 
     def tables(self, key: str, most: int | None = None) -> "Iterator[JsonObject]":
-        """Yield the objects of the list below *key*, none if it has more than *most*."""
+        """Yield the objects of the list below *key*, the first *most* of them."""
         value = self.values.get(key)
         if value is None:
             return
         if not isinstance(value, list):
             self._wrong(key, "a list")
             return
-        if most is not None and len(value) > most:
-            self.complain(key, f"must be at most {most}, not {len(value)}")
-            return
         path = f"{self.path}.{key}" if self.path else key
-        for index, item in enumerate(value):
+        for index, item in enumerate(value[:most]):
             if isinstance(item, dict):
                 yield JsonObject(item, f"{path}[{index}]", self.problems)
             else:

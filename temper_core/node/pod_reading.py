@@ -25,7 +25,7 @@ MIRROR = "kubernetes.io/config.mirror"
 STATIC_HASH = "kubernetes.io/config.hash"
 
 MOST_CONTAINERS = 256
-"""Of each kind. A pod with more is malformed here."""
+"""Of each kind that count. A pod with more keeps its tier, and the others are left out."""
 MOST_LABELS = 128
 """The first labels by name, in the API server's order. The others are left out."""
 LONGEST_IMAGE = 512
@@ -107,11 +107,13 @@ def _checked(table: JsonObject, key: str, value: str) -> str:
 def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
     """Return the uid in the name of the pod's cgroup. A manifest may have none.
 
-    The API server's mirror of a static pod has another uid. The kubelet uses the hash.
+    The API server's mirror of a static pod has another uid. The kubelet uses the hash. systemd's
+    names of cgroups have ``_`` for ``-``, so that the two spellings are one claim.
     """
     if MIRROR in annotations:
         key = STATIC_HASH if STATIC_HASH in annotations else MIRROR
-        return _checked(metadata.table("annotations"), key, str(annotations[key]))
+        claimed = _checked(metadata.table("annotations"), key, str(annotations[key]))
+        return claimed.replace("_", "-")
     return _name(metadata, "uid", missing="")
 
 

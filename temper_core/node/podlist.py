@@ -11,6 +11,7 @@ from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
 from temper_core.records.pods import Pod
 
 DEEPEST_YAML = 500
+LONGEST_KEY = 320
 KINDS = ("Pod", "PodList", "List")
 
 
@@ -25,7 +26,8 @@ def read_pods(
 
     Finished and terminating pods are left out. So are those of other nodes if *node* is not None.
     A mirror pod and its static pod are one. Of several pods that claim one cgroup the strongest
-    claim counts, and *report* gets a line about it. Raises DocumentError with every misfit.
+    claim counts, and *report* gets a line about it. A pod of an API server that does not fit is
+    left out of a list, with a line as well. Raises DocumentError with every other misfit.
     """
     problems: list[str] = []
     claims = PodClaims(report)
@@ -36,6 +38,11 @@ def read_pods(
         pod = read_pod(table)
         if len(problems) == problems_before:
             claims.add(pod, table.values)
+        elif is_of_api_server(table.values):
+            if report is not None:
+                problem = problems[problems_before].removeprefix(f"{table.path}.")
+                report(left_out_text(table.values, problem))
+            del problems[problems_before:]
     if problems:
         raise DocumentError(source, tuple(dict.fromkeys(problems)))
     return claims.pods()
@@ -55,6 +62,23 @@ def read_pod_object(
     if problems:
         raise DocumentError(source, tuple(dict.fromkeys(problems)))
     return pod
+
+
+def is_of_api_server(values: Mapping[str, Any]) -> bool:
+    """Whether an API server has made the Pod object: it has a uid and the time of its creation.
+
+    Whoever may create pods chooses most of such an object. It is no mistake of the list's author,
+    and must not keep other pods from being read.
+    """
+    metadata = values.get("metadata")
+    return isinstance(metadata, Mapping) and {"uid", "creationTimestamp"} <= metadata.keys()
+
+
+def left_out_text(values: Mapping[str, Any], problem: str) -> str:
+    """Return the line about a pod of a list that is left out because of *problem*."""
+    metadata = values["metadata"]
+    key = f"{metadata.get('namespace', 'default')}/{metadata.get('name', '')}"
+    return f"pod {key[:LONGEST_KEY]} is left out: {problem}"
 
 
 def _documents(text: str, source: str) -> list[Any]:

@@ -10,9 +10,11 @@ from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.json_items import JsonItems
 from temper_core.node.pod_claims import PodClaims
-from temper_core.node.podlist import read_pod_object, read_pods
+from temper_core.node.podlist import is_of_api_server, left_out_text, read_pod_object, read_pods
 from temper_core.records.pods import Pod
 
+LARGEST_LIST_BYTES = 1 << 32
+"""Tenants choose the size of their pods, up to 1.5 MiB. Only one is held at a time."""
 LISTS = ("PodList", "List")
 Report = Callable[[str], object]
 
@@ -22,8 +24,9 @@ def read_pod_file(
 ) -> tuple[Pod, ...]:
     """Return the pods of the file, as ``read_pods`` does for its text.
 
-    *report* gets a line about each pod that claims the cgroup of another. A valid PodList in JSON
-    is read pod by pod. Any other file is read whole by ``read_pods``. Raises DocumentError.
+    *report* gets a line about each pod that claims the cgroup of another, and about each that is
+    left out. A PodList in JSON is read pod by pod, and of any size. Any other file is read whole by
+    ``read_pods``. Raises DocumentError.
     """
     conflicts: list[str] = []
     try:
@@ -55,12 +58,18 @@ def _streamed(path: Path, node: str | None, report: Report) -> tuple[Pod, ...] |
 def _pods_of(
     file: BinaryIO, source: str, node: str | None, report: Report
 ) -> tuple[Pod, ...] | None:
-    listed = JsonItems(file.read, documents.LARGEST_DOCUMENT_BYTES)
+    listed = JsonItems(file.read, LARGEST_LIST_BYTES, documents.LARGEST_DOCUMENT_BYTES)
     claims = PodClaims(report)
     for item in listed:
         if not isinstance(item, dict) or item.get("kind", "Pod") != "Pod":
             return None
-        pod = read_pod_object(item, source=source, node=node)
+        try:
+            pod = read_pod_object(item, source=source, node=node)
+        except DocumentError as error:
+            if not is_of_api_server(item):
+                return None
+            report(left_out_text(item, error.problems[0]))
+            continue
         if pod is not None:
             claims.add(pod, item)
     is_pod_list = listed.has_list and listed.rest.get("kind") in LISTS

@@ -72,14 +72,32 @@ def test_a_bad_version_leaves_the_last_good_one_and_is_logged_once(listed):
     good = source.pods()
     listed.write('{"kind": "List", "items": [{"kind": "Pod"}]}')
 
+    was_stale = source.stale()
     with capture_logs() as logs:
         during = [source.pods(), source.pods()]
+    stale = source.stale()
     listed.write(pod_list("b"))
 
     assert during == [good, good]
     assert [entry["event"] for entry in logs] == ["pod_list_refused"]
     assert "items[0].metadata.name" in " ".join(logs[0]["problems"])
     assert names(source.pods()) == ["b"]
+    assert (was_stale, source.stale()) == (None, None)
+    assert stale.age_s >= 0.0
+    assert "items[0].metadata.name" in stale.reason
+
+
+def test_a_pod_that_is_left_out_is_logged(listed):
+    served = {"uid": "6a1e", "creationTimestamp": "2026-03-02T08:15:04Z", "name": "odd"}
+    odd = {"metadata": {**served, "annotations": {"kubernetes.io/config.mirror": "!"}}}
+    good = pod_list("a")
+
+    listed.write({**good, "items": [odd, *good["items"]]})
+    with capture_logs() as logs:
+        found = names(listed.open().pods())
+
+    assert found == ["a"]
+    assert [entry["event"] for entry in logs] == ["pod_left_out"]
 
 
 def test_a_list_that_is_taken_away_leaves_the_last_good_one(listed):

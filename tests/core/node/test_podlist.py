@@ -181,6 +181,8 @@ OLD = "2025-01-01T00:00:00Z"
     ("holder", "impostor"),
     [
         (REAL, a_mirror("impostor", "uid-of-victim", OLD, **OF_A_NODE)),
+        (REAL, a_mirror("impostor", "uid_of_victim", OLD, **OF_A_NODE)),
+        (REAL, a_mirror("impostor", "uid_of-victim", OLD)),
         (a_mirror("etcd", STATIC_UID, **OF_A_NODE), a_mirror("impostor", STATIC_UID, OLD)),
         (a_mirror("etcd", STATIC_UID, OLD), a_mirror("impostor", STATIC_UID)),
         (
@@ -404,12 +406,45 @@ def test_the_first_labels_of_very_many_are_kept():
 
 
 @pytest.mark.parametrize("kind", ["containers", "initContainers"])
-def test_a_pod_with_too_many_containers_is_malformed(kind):
-    containers = [{"name": f"c{number}"} for number in range(5_000)]
+def test_of_a_pod_with_too_many_containers_the_first_count_and_it_keeps_its_tier(kind):
+    containers = [{"name": f"c{number}", "restartPolicy": "Always"} for number in range(5_000)]
+    least = {"containers": [{"name": "one"}], "priority": -1_000}
 
-    problems = problems_of(list_of(pod_document(spec={kind: containers})))
+    (pod,) = read(list_of(pod_document(spec={**least, kind: containers})))
 
-    assert f"{kind}: must be at most {MOST_CONTAINERS}, not 5000" in problems[0]
+    assert pod.priority == -1_000
+    assert MOST_CONTAINERS <= len(pod.containers) <= MOST_CONTAINERS + 1
+
+
+SERVED = {"uid": "6a1e0000-0000-4000-8000-000000000001", "creationTimestamp": OLD}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"annotations": {"kubernetes.io/config.mirror": "!"}},
+        {"annotations": {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "a/b"}},
+    ],
+)
+def test_a_pod_of_an_api_server_that_does_not_fit_keeps_no_other_out(odd, tmp_path):
+    document = list_of(pod_document("odd", metadata={**SERVED, **odd}), pod_document("db"))
+    file, told, told_of_file = tmp_path / "pods.json", [], []
+    file.write_text(json.dumps(document))
+
+    pods = read(document, report=told.append)
+    pods_of_file = read_pod_file(file, report=told_of_file.append)
+
+    assert [pod.name for pod in pods] == [pod.name for pod in pods_of_file] == ["db"]
+    assert told == told_of_file
+    assert told[0].startswith("pod shop/odd is left out: ")
+
+
+def test_a_list_of_more_than_a_document_may_have_is_read_pod_by_pod(tmp_path, monkeypatch):
+    monkeypatch.setattr("temper_core.documents.LARGEST_DOCUMENT_BYTES", 4_000)
+    file = tmp_path / "pods.json"
+    file.write_text(json.dumps(list_of(*(pod_document(f"p{number}") for number in range(100)))))
+
+    assert len(read_pod_file(file)) == 100
 
 
 def test_an_owner_of_any_length_is_cut():
