@@ -18,6 +18,7 @@ from temper_core.node.pod_size import (
     memory_of,
     pod_size,
 )
+from temper_core.node.quantities import cpu_millis
 from temper_core.records.pods import Container, Pod, QosClass
 
 FINISHED_PHASES = ("Succeeded", "Failed")
@@ -61,10 +62,11 @@ def read_pod(pod: JsonObject) -> Pod:
     metadata, spec, status = pod.table("metadata"), pod.table("spec"), pod.table("status")
     runtime_ids = _runtime_ids(status)
     annotations = metadata.strings("annotations")
-    containers = [_sized(container) for container in spec.tables("containers", MOST_CONTAINERS)]
-    init_containers = [
-        _sized(container) for container in spec.tables("initContainers", MOST_CONTAINERS)
-    ]
+    allocated = _allocated(status)
+    containers, init_containers = (
+        [_sized(container, allocated) for container in spec.tables(key, MOST_CONTAINERS)]
+        for key in ("containers", "initContainers")
+    )
     if not containers:
         spec.complain("containers", "must name at least one container")
     size = pod_size(spec, containers, init_containers, initialised=_is_initialised(status))
@@ -117,9 +119,11 @@ def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
     return _name(metadata, "uid", missing="")
 
 
-def _sized(container: JsonObject) -> SizedContainer:
-    # The restartPolicy of an ordinary container has no meaning here.
+def _sized(container: JsonObject, allocated: Mapping[str, int]) -> SizedContainer:
     size = container_size(container.table("resources"))
+    # A resize in place changes the spec at once. What the kubelet has not granted does not count.
+    size = evolve(size, request=allocated.get(container.text("name"), size.request))
+    # The restartPolicy of an ordinary container has no meaning here.
     return SizedContainer(container, size, container.text("restartPolicy") == "Always")
 
 
@@ -136,6 +140,16 @@ def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Con
         memory_request_bytes=request,
         memory_limit_bytes=limit,
     )
+
+
+def _allocated(status: JsonObject) -> Mapping[str, int]:
+    """Return the CPU that the kubelet has granted to each container, in millicores by name."""
+    granted = {
+        entry.text("name"): entry.table("allocatedResources").quantity("cpu", cpu_millis)
+        for key in ("initContainerStatuses", "containerStatuses")
+        for entry in status.tables(key)
+    }
+    return {name: millis for name, millis in granted.items() if millis is not None}
 
 
 def _runtime_ids(status: JsonObject) -> Mapping[str, str]:

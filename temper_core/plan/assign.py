@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+from attrs import evolve
+
+from temper_core.plan.capacity import MILLIS, counted
 from temper_core.plan.ordering import in_pod_order
 from temper_core.profiles.catalogue import Detect, ProfileCatalogue, detect_nothing
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment
-from temper_core.records.pods import Pod, QosClass
+from temper_core.records.pods import Origin, Pod, QosClass
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PriorityMapping
@@ -54,8 +57,21 @@ def _assignment(
     system = _system_reason(pod, settings)
     if system:
         return Assignment(pod, tier, f"{reason}; {system}", is_system=True)
+    if too_large := _why_too_large(pod, machine):
+        asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0)
+        return Assignment(asks_nothing, tier, f"{reason}; {too_large}", too_large=too_large)
     choice = catalogue.choose(pod, machine, detect)
     return Assignment(pod, tier, reason, choice.loaded, choice.reason, profile_code=choice.code)
+
+
+def _why_too_large(pod: Pod, machine: MachineShape) -> str:
+    """Return why no kubelet of *machine* runs *pod*, or "". One that has a cgroup does run."""
+    cpus = len(machine.cpus)
+    is_awaited = pod.origin is Origin.KUBERNETES and not pod.cgroups
+    if not is_awaited or pod.cpu_request_millis <= cpus * MILLIS:
+        return ""
+    asked = f"requests {pod.cpu_request_millis}m, and the node has {counted(cpus, 'CPU')}"
+    return f"{asked}: no kubelet accepts it here, so it counts as nothing"
 
 
 def _system_reason(pod: Pod, settings: Settings) -> str:

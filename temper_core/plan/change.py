@@ -32,6 +32,8 @@ class ReasonCode(StrEnum):
     """Its pods cannot get what they request."""
     DRIFT = "drift"
     """It has no room left to grow, but its pods get what they request."""
+    RECOVERY = "recovery"
+    """Its pods fit again, so that its demotion can be undone."""
     SURPLUS = "surplus"
     """It is larger than its pods need, or no pod needs it."""
 
@@ -244,7 +246,7 @@ def _sizes(old: Layer, new: Layer, slack: int, requests: int) -> Iterator[Reason
         return
     if old.demoted and not new.demoted:
         why = f"is {old.kind} for lack of cores, could be {new.kind} now"
-        yield Reason(ReasonCode.DRIFT, new.name, why, is_urgent=False)
+        yield Reason(ReasonCode.RECOVERY, new.name, why, is_urgent=False)
     code = _misfit(old, new, slack, requests)
     if code is not None:
         why = f"owns {_size(old)}, is to own {_size(new)}"

@@ -19,6 +19,7 @@ from temper_core.plan.remarks import (
     node_notes,
     process_notes,
     profile_notes,
+    size_notes,
     yield_notes,
 )
 from temper_core.plan.shapes import judged
@@ -49,7 +50,8 @@ def compile_plan(
         compiled = _compile_static(pods, capacity, settings)
     else:
         compiled = compile_steered(pods, capacity, settings, steering)
-    notes = in_note_order([*compiled.notes, *node_notes(capacity), *profile_notes(ordered)])
+    about_pods = (*profile_notes(ordered), *size_notes(ordered))
+    notes = in_note_order([*compiled.notes, *node_notes(capacity), *about_pods])
     return judged(
         LayerPlan(machine, compiled.layers, ordered, notes, compiled.hints, compiled.places)
     )

@@ -25,6 +25,13 @@ def node_notes(capacity: Capacity) -> Iterator[Note]:
         yield Note("small_machine", "node", why)
 
 
+def size_notes(assignments: Sequence[Assignment]) -> Iterator[Note]:
+    """Yield a note for each pod that the node cannot run."""
+    for assignment in assignments:
+        if assignment.too_large:
+            yield Note("too_large", assignment.pod.key, assignment.too_large)
+
+
 def yield_notes(
     all_tier_pods: Iterable[TierPods], goals: Mapping[str, GroupTarget], tiers: Tiers
 ) -> Iterator[Note]:

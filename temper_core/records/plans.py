@@ -28,7 +28,8 @@ class ProfileCode(StrEnum):
 class Assignment:
     """The tier and profile of one pod. ``reason`` names the inputs and the rule.
 
-    ``is_system`` sends the pod to the system layer, whatever its tier is.
+    ``is_system`` sends the pod to the system layer, whatever its tier is. ``too_large`` is the
+    reason why the node cannot run the pod, whose request and limit are 0 then.
     """
 
     pod: Pod
@@ -38,6 +39,7 @@ class Assignment:
     profile_reason: str = ""
     is_system: bool = False
     profile_code: ProfileCode | None = None
+    too_large: str = ""
 
 
 @frozen
@@ -46,7 +48,7 @@ class Note:
 
     Codes: ``demoted``, ``folded``, ``no_own_core``, ``group_needs_steering``,
     ``profile_not_applied``, ``profile_tie``, ``profile_expired``, ``small_machine``,
-    ``group_yields``, ``waiting``, ``no_preempt``, ``unproven_shape``.
+    ``group_yields``, ``waiting``, ``no_preempt``, ``too_large``, ``unproven_shape``.
     """
 
     code: str

@@ -119,7 +119,7 @@ def start(tmp_path, node, kubeconfig):
 
 
 def test_the_agent_lives_with_the_cluster_and_without_it(cluster, node, way, start):
-    cluster.make(pod("early", node, "shop", cpu="100m"))
+    cluster.run(pod("early", node, "shop", cpu="100m"))
     agent = start()
     agent.until(lambda: "shop/early" in agent.names(), "the pod")
     key = "temper.codes/agent-status"
@@ -131,7 +131,7 @@ def test_the_agent_lives_with_the_cluster_and_without_it(cluster, node, way, sta
     age_s = agent.metric("temper_pods_age_seconds")
     is_up = agent.metric('temper_kubernetes_watch_up{resource="pods"')
     still_known = agent.names()
-    cluster.make(pod("late", node, "shop", cpu="100m"))
+    cluster.run(pod("late", node, "shop", cpu="100m"))
     way.mend()
     agent.until(lambda: "shop/late" in agent.names(), "the pod that came meanwhile", 60)
     agent.until(lambda: "does not answer" not in agent.defects(), "no staleness")
@@ -181,7 +181,7 @@ def test_250_pods_of_five_tiers_are_what_the_annotations_say(cluster, node, star
     before = tiers_in(cluster.annotations(node))
 
     for document in batch:
-        cluster.make(document)
+        cluster.run(document)
     agent.goes_on(lambda: added(cluster, node, before), dict.fromkeys(PRIORITIES, (50, 500)), "all")
     for document in batch[:25]:
         cluster.delete(document)

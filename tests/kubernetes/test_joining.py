@@ -84,6 +84,28 @@ def test_a_pod_that_is_being_deleted_keeps_its_tier_and_asks_for_nothing_while_i
     assert without_cgroup == ()
 
 
+def test_a_pod_that_the_kubelet_has_not_accepted_counts_from_its_cgroup_on(listing):
+    refused = {**item("uid-big", "big", priority=1_000_000), "status": {"phase": "Pending"}}
+    listing.replaced([refused])
+
+    assert join(listing.now(), []) == ()
+    assert [pod.name for pod in join(listing.now(), None)] == ["big"]
+    assert [pod.name for pod in join(listing.now(), [local("uid-big")])] == ["big"]
+
+    listing.changed("MODIFIED", {**refused, "status": {"phase": "Running"}})
+
+    assert [pod.name for pod in join(listing.now(), [])] == ["big"]
+
+
+def test_a_pod_that_waits_and_is_deleted_leaves_with_its_cgroup(listing):
+    waiting = {**item("uid-job", "job"), "status": {"phase": "Pending"}}
+    waiting["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    listing.replaced([waiting])
+
+    assert join(listing.now(), []) == ()
+    assert [pod.name for pod in join(listing.now(), [local("uid-job")])] == ["job"]
+
+
 def test_one_that_is_being_deleted_and_has_ended_is_gone(listing):
     gone = item("uid-job", "job")
     gone["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

@@ -247,7 +247,7 @@ def test_safe_mode_is_an_event_of_the_node(cluster, node, access, accompany):
 
 
 def test_a_profile_that_is_not_applied_is_an_event_of_the_pod(cluster, node, access, accompany):
-    made = cluster.make(pod("db", node, "shop"))
+    made = cluster.run(pod("db", node, "shop"))
     record = make_pod("db", "shop", uid=made["metadata"]["uid"])
     note = Note("profile_not_applied", "shop/db", "no profile is called 'mysq'")
     opened = accompany(access, node)

@@ -31,10 +31,10 @@ def slice_of(uid, qos="-burstable"):
 
 def test_the_pods_of_this_node_come_with_all_that_decides_their_tier(cluster, node, access, watch):
     annotations = {"temper.codes/workload-profile": "mysql-innodb"}
-    cluster.make(
+    cluster.run(
         pod("db", node, "shop", limit="1500m", priority_class="vital", annotations=annotations)
     )
-    cluster.make(pod("elsewhere", unique("node"), "shop"))
+    cluster.run(pod("elsewhere", unique("node"), "shop"))
 
     found = watch(access, node).pods()
 
@@ -49,7 +49,7 @@ def test_the_pods_of_this_node_come_with_all_that_decides_their_tier(cluster, no
 def test_a_pod_that_was_deleted_is_gone_before_its_cgroup_is(
     cluster, node, access, watch, made_host
 ):
-    late = cluster.make(pod("short", node, cpu="100m"))
+    late = cluster.run(pod("short", node, cpu="100m"))
     make_cgroup(made_host.cgroups, slice_of(late["metadata"]["uid"]))
     watched = watch(access, node)
     watched.until(lambda pods: [each.name for each in pods] == ["short"], "the pod")
@@ -64,7 +64,7 @@ def test_news_are_heard_without_being_asked_for(cluster, node, access, watch):
     assert watched.names() == set()
     wait_until(lambda: not watched.hears(0.2) or watched.pods(), "silence")
 
-    cluster.make(pod("late", node))
+    cluster.run(pod("late", node))
     is_heard = watched.hears()
 
     assert is_heard
@@ -76,12 +76,12 @@ def test_250_pods_arrive_change_class_and_leave(cluster, node, access, watch):
     batch = [pod(f"p{number}", node, cpu="10m") for number in range(MANY)]
 
     for document in batch:
-        cluster.make(document)
+        cluster.run(document)
     watched.until(lambda pods: len(pods) == MANY, "all pods", 60)
     # A priority is for a pod's life: who changes class comes anew by the same name.
     for document in batch[:50]:
         cluster.delete(document)
-        cluster.make(pod(document["metadata"]["name"], node, cpu="20m", priority_class="vital"))
+        cluster.run(pod(document["metadata"]["name"], node, cpu="20m", priority_class="vital"))
     for document in batch[50:100]:
         cluster.patch(
             document, {"metadata": {"annotations": {"temper.codes/workload-profile": "x"}}}
@@ -109,9 +109,23 @@ def test_250_pods_arrive_change_class_and_leave(cluster, node, access, watch):
     watched.until(lambda pods: not pods, "no pods", 60)
 
 
+def test_a_pod_that_no_kubelet_has_accepted_counts_from_its_cgroup_on(
+    cluster, node, access, watch, made_host
+):
+    document = pod("huge", node, cpu="1000", priority_class="vital")
+    uid = cluster.make(document)["metadata"]["uid"]
+    watched = watch(access, node)
+    before = watched.names()
+
+    make_cgroup(made_host.cgroups, slice_of(uid))
+    watched.until(lambda pods: [each.name for each in pods] == ["huge"], "the pod")
+
+    assert before == set()
+
+
 @pytest.mark.parametrize("driver", ["systemd", "cgroupfs"])
 def test_a_pod_is_found_in_the_cgroup_of_its_uid(cluster, node, access, watch, made_host, driver):
-    uid = cluster.make(pod("web", node, cpu="100m"))["metadata"]["uid"]
+    uid = cluster.run(pod("web", node, cpu="100m"))["metadata"]["uid"]
     path = slice_of(uid) if driver == "systemd" else f"kubepods/burstable/pod{uid}"
     watched = watch(access, node)
     before = watched.pods()["default/web"].cgroups
@@ -126,7 +140,7 @@ def test_a_pod_is_found_in_the_cgroup_of_its_uid(cluster, node, access, watch, m
 def test_the_cgroup_of_a_pod_that_is_not_listed_is_a_pod_of_its_own(
     cluster, node, access, watch, made_host
 ):
-    cluster.make(pod("web", node, cpu="100m"))
+    cluster.run(pod("web", node, cpu="100m"))
     unlisted = "0f1c2d3e-4a5b-6c7d-8e9f-0a1b2c3d4e5f"
 
     make_cgroup(made_host.cgroups, slice_of(unlisted))
@@ -138,7 +152,7 @@ def test_a_pod_that_has_ended_is_gone_though_its_cgroup_is_not(
     cluster, node, access, watch, made_host
 ):
     document = pod("job", node, cpu="100m")
-    uid = cluster.make(document)["metadata"]["uid"]
+    uid = cluster.run(document)["metadata"]["uid"]
     make_cgroup(made_host.cgroups, slice_of(uid))
     watched = watch(access, node)
     assert watched.names() == {"job"}
@@ -153,7 +167,7 @@ def test_a_pod_keeps_its_tier_to_the_end_of_its_grace_period(
 ):
     document = pod("db", node, limit="2", priority_class="vital")
     document["spec"]["terminationGracePeriodSeconds"] = 30
-    uid = cluster.make(document)["metadata"]["uid"]
+    uid = cluster.run(document)["metadata"]["uid"]
     directory = make_cgroup(made_host.cgroups, slice_of(uid, qos=""))
     watched = watch(access, node)
     watched.until(lambda pods: pods[0].cgroups, "the cgroup")
@@ -172,7 +186,7 @@ def test_the_uid_of_a_static_pod_is_that_of_its_mirror_where_events_are_told(
     cluster, node, access, watch, account
 ):
     marks = {"kubernetes.io/config.mirror": "5b1f2a7c", "kubernetes.io/config.hash": "5b1f2a7c"}
-    uid = cluster.make(pod("etcd", node, annotations=marks))["metadata"]["uid"]
+    uid = cluster.run(pod("etcd", node, annotations=marks))["metadata"]["uid"]
 
     found = watch(access, node).pods()["default/etcd"]
 

@@ -61,9 +61,9 @@ class Trial:
             self.works.add(what)
 
     def of_the_pods(self, watched):
-        self.cluster.make(pod("early", self.node))
+        self.cluster.run(pod("early", self.node))
         self.sees(KNOWN, lambda: "early" in watched.names())
-        self.cluster.make(pod("late", self.node))
+        self.cluster.run(pod("late", self.node))
         self.sees(HEARD, lambda: "late" in watched.names())
 
     def of_the_node(self, accompany):

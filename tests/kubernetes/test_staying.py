@@ -29,12 +29,12 @@ def lists(account):
 
 def test_the_watch_survives_a_restart_of_the_api_server(cluster, node, access, watch):
     watched = watch(access, node)
-    cluster.make(pod("before", node))
+    cluster.run(pod("before", node))
     watched.until(lambda pods: len(pods) == 1, "the first pod")
 
     cluster.restart()
     known = watched.names()
-    cluster.make(pod("after", node))
+    cluster.run(pod("after", node))
 
     assert known == {"before"}
     watched.until(lambda pods: {each.name for each in pods} == {"before", "after"}, "both", 60)
@@ -45,12 +45,12 @@ def test_what_changed_while_it_was_cut_off_is_told_when_it_goes_on(
     cluster, node, access, watch, way, account
 ):
     watched = watch(access, node)
-    cluster.make(pod("gone", node))
+    cluster.run(pod("gone", node))
     watched.until(lambda pods: len(pods) == 1, "the first pod")
 
     way.cut()
     cluster.delete(pod("gone", node))
-    cluster.make(pod("new", node))
+    cluster.run(pod("new", node))
     way.mend()
 
     watched.until(lambda pods: {each.name for each in pods} == {"new"}, "the new pod")
@@ -59,12 +59,12 @@ def test_what_changed_while_it_was_cut_off_is_told_when_it_goes_on(
 
 def test_versions_that_are_gone_ask_for_another_list(cluster, node, access, watch, way, account):
     watched = watch(access, node)
-    cluster.make(pod("gone", node))
+    cluster.run(pod("gone", node))
     watched.until(lambda pods: len(pods) == 1, "the first pod")
 
     way.cut()
     cluster.delete(pod("gone", node))
-    cluster.make(pod("new", node))
+    cluster.run(pod("new", node))
     cluster.compact()
     cluster.restart()  # or its cache would still know
     way.mend()
@@ -76,8 +76,8 @@ def test_versions_that_are_gone_ask_for_another_list(cluster, node, access, watc
 def test_with_the_server_away_the_last_word_stands_and_its_age_is_told(
     cluster, node, access, watch, way, made_host
 ):
-    uid = cluster.make(pod("web", node, cpu="100m"))["metadata"]["uid"]
-    leaving = cluster.make(pod("leaving", node, cpu="100m"))["metadata"]["uid"]
+    uid = cluster.run(pod("web", node, cpu="100m"))["metadata"]["uid"]
+    leaving = cluster.run(pod("leaving", node, cpu="100m"))["metadata"]["uid"]
     paths = [make_cgroup(made_host.cgroups, slice_of(each)) for each in (uid, leaving)]
     watched = watch(access, node, stale_after_s=0.3)
     watched.until(lambda pods: all(each.cgroups for each in pods), "both cgroups")
@@ -117,7 +117,7 @@ def test_after_any_number_of_cuts_what_is_known_is_what_there_is(
         act = chance.choice(["make", "make", "delete", "cut", "mend", "ask"])
         if act == "make":
             there.add(f"p{number}")
-            cluster.make(pod(f"p{number}", node))
+            cluster.run(pod(f"p{number}", node))
         elif act == "delete" and there:
             leaving = chance.choice(sorted(there))
             there.remove(leaving)
@@ -161,7 +161,7 @@ def test_a_token_that_has_expired_is_read_again(cluster, node, access, watch, wa
         lambda: (found := watched.source.stale()) and "401" in found.reason and found, "a refusal"
     )
     token_file.write_text(good)
-    cluster.make(pod("late", node))
+    cluster.run(pod("late", node))
 
     assert "401" in refused.reason
     watched.until(lambda pods: [each.name for each in pods] == ["late"], "the pod", 40)
@@ -170,7 +170,7 @@ def test_a_token_that_has_expired_is_read_again(cluster, node, access, watch, wa
 def test_a_token_that_is_missing_is_waited_for(cluster, node, access, watch, token_file):
     token = token_file.read_text()
     token_file.unlink()
-    cluster.make(pod("web", node))
+    cluster.run(pod("web", node))
     watched = watch(access, node, stale_after_s=0.0)
 
     before = watched.names()
@@ -235,9 +235,9 @@ def test_where_no_server_has_ever_answered_the_kubelet_is_asked(watch, made_host
 def test_a_pod_that_cannot_be_read_leaves_the_others_as_they_are(
     cluster, node, access, watch, account
 ):
-    cluster.make(pod("fine", node))
+    cluster.run(pod("fine", node))
     # The server takes any name of a mirror; what names no cgroup is refused here.
-    cluster.make(pod("odd", node, annotations={"kubernetes.io/config.mirror": "../../etc"}))
+    cluster.run(pod("odd", node, annotations={"kubernetes.io/config.mirror": "../../etc"}))
 
     with capture_logs() as logs:
         names = watch(access, node).names()

@@ -10,7 +10,7 @@ from temper_plugin_kubernetes.listing import Listed
 
 def join(
     listed: Listed,
-    pods: Iterable[Pod],
+    pods: Iterable[Pod] | None,
     vanished: Collection[str] = (),
     deleted: Collection[str] = (),
 ) -> tuple[Pod, ...]:
@@ -18,16 +18,19 @@ def join(
 
     *pods* are pods read from the cgroup tree alone. An unlisted Kubernetes pod among them is new
     or static, and is kept. A pod that is listed as ended is left out. A leaving pod counts for as
-    long as it has a cgroup.
+    long as it has a cgroup. A waiting pod counts from its cgroup on: whoever may create pods can
+    name a node, and the kubelet makes a cgroup for those that it has accepted. *pods* is None if
+    no cgroup can be read. Waiting pods count then.
     *vanished* are uids of listed pods to leave out because their cgroups are gone. *deleted* are
     uids of formerly listed pods. The kubelet takes minutes to remove their cgroups, so these pods
     are left out once they have no container.
     """
-    local = tuple(pods)
+    local = tuple(pods or ())
     by_uid = {pod.uid: pod for pod in local if pod.origin is Origin.KUBERNETES}
-    uids = {pod.uid for pod in listed.pods}
+    uids = {pod.uid for pod in (*listed.pods, *listed.waiting)}
     here = [pod for pod in listed.pods if pod.uid not in vanished]
     here += [pod for pod in listed.leaving if pod.uid in by_uid.keys() - uids]
+    here += [pod for pod in listed.waiting if pods is None or pod.uid in by_uid]
     placed_pods = [_with(pod, by_uid.get(pod.uid)) for pod in here]
     known = uids | {pod.uid for pod in listed.leaving} | listed.ended
     others = [pod for pod in local if pod.origin is not Origin.KUBERNETES or pod.uid not in known]

@@ -19,20 +19,21 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Listed:
     """The known pods at one moment: running pods, and the uids of ended ones.
 
-    ``leaving`` pods are being deleted. They run until their grace period is over, and request no
-    CPU any more. ``uids`` are the API server's uids by the uid in the cgroup's name. They differ
-    for static pods.
+    ``waiting`` pods are Pending: no container of theirs has run yet. ``leaving`` pods are being
+    deleted. They run until their grace period is over, and request no CPU any more. ``uids`` are
+    the API server's uids by the uid in the cgroup's name. They differ for static pods.
     """
 
     pods: tuple[Pod, ...] = ()
     ended: frozenset[str] = frozenset()
     leaving: tuple[Pod, ...] = ()
     uids: Mapping[str, str] = field(factory=dict, repr=False)
+    waiting: tuple[Pod, ...] = ()
 
 
 @frozen
 class _Known:
-    """One object: the pod, or None if it has ended, and whether it is being deleted.
+    """One object: the pod, or None if it has ended, and whether it is being deleted or Pending.
 
     ``rank`` decides which of several pods has the cgroup that they claim. See ``claim_rank``.
     """
@@ -40,6 +41,7 @@ class _Known:
     pod: Pod | None
     rank: tuple[int, str] = (0, "")
     is_leaving: bool = False
+    is_waiting: bool = False
 
 
 class Listing:
@@ -118,7 +120,8 @@ class Listing:
 
 def _known(item: Json, metadata: object, source: str) -> _Known:
     if not isinstance(metadata, dict) or metadata.get("deletionTimestamp") is None:
-        return _Known(read_pod_object(item, source=source), claim_rank(item))
+        pod = read_pod_object(item, source=source)
+        return _Known(pod, claim_rank(item), is_waiting=_is_pending(item))
     kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
     pod = read_pod_object({**item, "metadata": kept}, source=source)
     # A replacement pod makes the same request again: both together would not fit.
@@ -126,15 +129,22 @@ def _known(item: Json, metadata: object, source: str) -> _Known:
     return _Known(asks_nothing, claim_rank(item), is_leaving=True)
 
 
+def _is_pending(item: Json) -> bool:
+    status = item.get("status")
+    return isinstance(status, dict) and status.get("phase") == "Pending"
+
+
 def _listed(pods: Mapping[str, _Known]) -> Listed:
     holders = _holders(pods)
     by_uid = {known.pod.uid: known.pod for known in holders.values() if known.pod}
     leaving = {known.pod.uid for known in holders.values() if known.pod and known.is_leaving}
+    waiting = {known.pod.uid for known in holders.values() if known.pod and known.is_waiting}
     return Listed(
-        tuple(pod for uid, pod in by_uid.items() if uid not in leaving),
+        tuple(pod for uid, pod in by_uid.items() if uid not in leaving | waiting),
         frozenset(uid for uid, known in pods.items() if known.pod is None),
         tuple(pod for uid, pod in by_uid.items() if uid in leaving),
         {known.pod.uid: uid for uid, known in holders.items() if known.pod},
+        tuple(pod for uid, pod in by_uid.items() if uid in waiting),
     )
 
 

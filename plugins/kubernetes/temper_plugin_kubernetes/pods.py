@@ -88,7 +88,7 @@ class KubernetesPods:
         self._start_once()
         with suppress(BlockingIOError):
             os.eventfd_read(self._bell)
-        local_pods = self._local.pods() if self._local is not None else ()
+        local_pods = self._local.pods() if self._local is not None else None
         self._hear()
         listed, is_away = self._known(), self._status.age_s > self._after_s
         basis = (listed, local_pods, is_away)
@@ -120,15 +120,16 @@ class KubernetesPods:
         return self._listing.now()
 
     def _joined(
-        self, listed: Listed, local_pods: tuple[Pod, ...], *, is_away: bool
+        self, listed: Listed, local_pods: tuple[Pod, ...] | None, *, is_away: bool
     ) -> tuple[Pod, ...]:
-        here = with_cgroups(local_pods)
+        here = with_cgroups(local_pods or ())
         vanished = self._had_cgroups - here if is_away else frozenset()
         self._had_cgroups |= here
-        self._had_cgroups &= {pod.uid for pod in listed.pods} | here
+        present = {pod.uid for pod in (*listed.pods, *listed.waiting)}
+        self._had_cgroups &= present | here
         deleted = self._were_listed
         self._were_listed &= here
-        self._were_listed |= {pod.uid for pod in (*listed.pods, *listed.leaving)}
+        self._were_listed |= present | {pod.uid for pod in listed.leaving}
         return join(listed, local_pods, vanished, deleted)
 
     def _hear(self) -> None:

@@ -127,6 +127,38 @@ def test_a_layer_that_became_too_large_shrinks_only_after_a_while(decider):
     assert due.wanted.layer_named("critical").cpus_min == 2
 
 
+def test_a_fence_comes_back_a_minute_after_the_pod_that_took_it_has_left(decider):
+    db, guest = a_pod("db", CRITICAL, 3000), a_pod("guest", CRITICAL, 12_000)
+    first = in_force_for(decider, db)
+    demoted = decider.decide([db, guest], first, steered=True, now=0.0)
+
+    left = decider.decide([db], demoted.wanted, steered=True, now=100.0)
+    due = decider.decide([db], demoted.wanted, steered=True, now=160.0)
+
+    assert demoted.wanted.layer_named("critical").demoted
+    assert (left.change.kind, left.again_at) == (ChangeKind.HINTS, 160.0)
+    assert "recovery" in [reason.code for reason in left.change.reasons]
+    assert due.change.kind is ChangeKind.WARM_SWAP
+    assert not due.wanted.layer_named("critical").demoted
+
+
+def test_a_pod_that_comes_and_goes_does_not_use_up_the_reloads_of_an_hour(decider):
+    db, guest = a_pod("db", CRITICAL, 3000), a_pod("guest", CRITICAL, 12_000)
+    plan, reloads, waits = in_force_for(decider, db), 0, []
+
+    now = 0.0
+    while now < 3600.0:
+        plan = decider.decide([db, guest], plan, steered=True, now=now).wanted
+        left = decider.decide([db], plan, steered=True, now=now + 1)
+        waits.append(left.again_at - now - 1)
+        now = left.again_at
+        plan = decider.decide([db], plan, steered=True, now=now).wanted
+        reloads += 2
+
+    assert waits[:5] == [60.0, 120.0, 240.0, 480.0, LATER]
+    assert reloads <= Settings().scheduler.reloads_per_hour
+
+
 def test_an_edited_profile_costs_hints_only_where_the_layers_in_force_serve_it(decider):
     pods = [a_pod("a", CRITICAL, 3000, "web:1")]
     first = in_force_for(decider, *pods)

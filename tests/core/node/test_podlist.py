@@ -236,6 +236,18 @@ def test_pods_of_other_nodes_and_of_none_yet_are_left_out_on_request():
     assert len(read(everything)) == 4
 
 
+def test_a_resize_that_the_kubelet_has_not_granted_does_not_count():
+    asked = {"name": "app", "resources": {"requests": {"cpu": "1000"}, "limits": {"cpu": "1000"}}}
+    granted = {"name": "app", "allocatedResources": {"cpu": "500m"}}
+    resized = pod_document(
+        spec={"containers": [asked]}, status={"phase": "Running", "containerStatuses": [granted]}
+    )
+
+    (pod,) = read(resized)
+
+    assert pod.cpu_request_millis == pod.containers[0].cpu_request_millis == 500
+
+
 def test_a_real_sized_list_reads_whole():
     document = make_podlist(250, seed=1)
     gone = [

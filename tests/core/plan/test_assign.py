@@ -2,7 +2,7 @@ import attrs
 import pytest
 
 from temper_core.plan import ProfileCatalogue, assign
-from temper_core.records.pods import QosClass
+from temper_core.records.pods import Origin, QosClass
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PriorityMapping
@@ -85,6 +85,32 @@ def test_a_pod_in_a_cgroup_that_the_system_layer_keeps_is_a_system_pod(pod):
 
     assert found.is_system
     assert "system_cgroups" in found.reason
+
+
+def test_a_pod_that_no_kubelet_accepts_here_counts_as_nothing(pod):
+    found = assigned(pod("huge", 1_000_000, 1_000_000))
+
+    assert (found.pod.cpu_request_millis, found.pod.cpu_limit_millis) == (0, 0)
+    assert found.too_large == (
+        "requests 1000000m, and the node has 8 CPUs: no kubelet accepts it here, "
+        "so it counts as nothing"
+    )
+    assert found.reason.endswith(found.too_large)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"request": 8000},
+        {"request": 8001, "cgroups": ("kubepods.slice/a/",)},
+        {"request": 8001, "origin": Origin.UNIT},
+    ],
+)
+def test_what_fits_the_node_or_runs_counts_in_full(pod, changes):
+    found = assigned(pod("large", 1_000_000, **changes))
+
+    assert found.pod.cpu_request_millis == changes["request"]
+    assert not found.too_large
 
 
 def test_pods_are_sorted_by_namespace_name_and_uid(pod):

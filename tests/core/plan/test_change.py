@@ -74,7 +74,7 @@ GROUPED = LayerKind.GROUPED
         (a_layer(), a_layer(kind=GROUPED), ("settings", URGENT)),
         (a_layer(), a_layer(matches=((Matcher("HintEquals", 9),),)), ("settings", URGENT)),
         (a_layer(), a_layer(kind=GROUPED, demoted=True), ("growth", URGENT)),
-        (a_layer(kind=GROUPED, demoted=True), a_layer(), ("drift", LATER)),
+        (a_layer(kind=GROUPED, demoted=True), a_layer(), ("recovery", LATER)),
         (a_layer(tier=None), an_open("critical"), ("surplus", LATER)),
         (an_open("critical"), a_layer(tier=None), ("drift", LATER)),
         (a_layer(), a_layer(reason="other pods", members=("a/b",)), None),

@@ -113,11 +113,11 @@ def test_the_next_core_is_said(plan, pod):
 
 
 def test_a_demotion_for_want_of_one_cpu_is_told_in_the_singular(plan, pod):
-    made = plan(pod("big", CRITICAL, 3000), cores=2, threads_per_core=1)
+    made = plan(pod("big", CRITICAL, 2000), cores=2, threads_per_core=1)
 
     (note,) = (note for note in made.notes if note.code == "demoted")
 
-    assert "3 cores of 1 CPU, but 1 left to fence" in note.message
+    assert "2 cores of 1 CPU, but 1 left to fence" in note.message
     assert "at most 1 CPU of critical requests in sum" in note.message
     assert (
         "critical is fenced where its requests need at most 1 CPU in sum"

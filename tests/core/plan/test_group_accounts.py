@@ -85,7 +85,7 @@ def test_what_needs_steering_says_what_static_mode_makes_of_it(plan, steered, on
 
 
 def test_a_group_for_which_no_core_is_left_says_where_it_went(plan, on, mysql):
-    found = accounts(plan(on("a", 64_000), profiles=[mysql], cores=2))
+    found = accounts(plan(on("a", 4000), profiles=[mysql], cores=2))
 
     assert found["connections"].notes[0].startswith(("demoted: ", "folded: "))
     assert found["connections"].layer in {"mysql.connections.high", "high", "open"}

@@ -76,7 +76,7 @@ def test_the_grants_are_those_in_force_whatever_the_pods_ask_for(
 
 
 def test_a_demoted_layer_stays_demoted(held, steered, pod):
-    in_force = steered(pod("a", CRITICAL, 9000), cores=4).layers
+    in_force = steered(pod("a", CRITICAL, 8000), cores=4).layers
 
     shares = held(in_force, pod("a", CRITICAL, 100), cores=4)
 
@@ -168,8 +168,8 @@ def test_what_no_engine_could_give_is_not_waited_for(held, steered, pod):
 def test_pods_that_outgrew_a_fence_wait_for_a_layer_without_one(held, steered, pod):
     in_force = steered(pod("a", CRITICAL, 4000), cores=4).layers
 
-    shares = held(in_force, pod("a", CRITICAL, 60_000), cores=4)
+    shares = held(in_force, pod("a", CRITICAL, 8000), cores=4)
 
     assert not shares.grants["critical"].demoted
-    assert "2 cores needed, 2 in force, 1 pod requests 60000m" in notes_of(shares)["critical"]
+    assert "2 cores needed, 2 in force, 1 pod requests 8000m" in notes_of(shares)["critical"]
     assert {note.code for note in shares.notes} == {"waiting"}

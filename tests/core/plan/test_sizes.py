@@ -187,7 +187,7 @@ def test_kinds_that_would_not_load_are_avoided_whatever_the_settings(plan, pod):
     tiers = attrs.evolve(Tiers(), high=TierSettings(LayerKind.GROUPED, preempt=False))
 
     made = plan(
-        pod("a", CRITICAL, 9000),
+        pod("a", CRITICAL, 6000),
         pod("b", HIGH, 100),
         cores=3,
         settings=Settings(tiers=tiers),
@@ -198,11 +198,20 @@ def test_kinds_that_would_not_load_are_avoided_whatever_the_settings(plan, pod):
 
 
 def test_what_high_cannot_have_leaves_a_core_to_those_behind_it(plan, pod):
-    made = plan(pod("a", HIGH, 30_000), pod("b", None, 100))
+    made = plan(pod("a", HIGH, 16_000), pod("b", None, 100))
 
     assert size_of(made, "high") == (LayerKind.GROUPED, 10, 10)
     assert size_of(made, "system") == (LayerKind.GROUPED, 2, 2)
     assert size_of(made, "normal") == (LayerKind.GROUPED, 0, 2)
+
+
+def test_a_pod_that_the_node_cannot_hold_takes_no_fence_from_others(plan, pod):
+    db = pod("db", CRITICAL, 3000)
+
+    made = plan(db, pod("huge", CRITICAL, 17_000))
+
+    assert size_of(made, "critical")[:2] == size_of(plan(db), "critical")[:2]
+    assert [(note.code, note.subject) for note in made.notes] == [("too_large", "default/huge")]
 
 
 def test_the_order_of_assignments_changes_nothing(plan, pod):
@@ -238,7 +247,7 @@ def test_without_a_pod_of_the_tier_that_lends_slices_stay_as_they_are(plan, pod,
 
 
 def test_a_tier_that_may_not_preempt_does_not_lend(plan, pod, lending):
-    demoted = plan(pod("a", CRITICAL, 9_000), cores=2, settings=lending).layer_named("critical")
+    demoted = plan(pod("a", CRITICAL, 4_000), cores=2, settings=lending).layer_named("critical")
 
     assert (demoted.kind, demoted.protected, demoted.preempt) == (LayerKind.GROUPED, True, False)
 
@@ -258,7 +267,7 @@ def test_high_is_confined_where_it_leaves_the_system_layer_no_core(plan, pod):
 
 
 def test_a_tier_that_loses_preemption_is_noted(plan, pod):
-    made = plan(pod("a", HIGH, 9_000), cores=2)
+    made = plan(pod("a", HIGH, 4_000), cores=2)
 
     assert made.layer_named("high").kind is LayerKind.GROUPED
     assert ("no_preempt", "high") in {(note.code, note.subject) for note in made.notes}
