@@ -165,6 +165,23 @@ def test_markdown_is_a_table(settings):
 
 
 @pytest.mark.usefixtures("learned")
+def test_a_page_has_plots_of_both_programs(settings):
+    page = rightsize(settings, "--output", "html").stdout
+
+    assert page.startswith("<!doctype html>")
+    assert page.count("<section>") == 2
+    assert page.count("busiest thread</text>") >= 1
+
+
+@pytest.mark.usefixtures("learned")
+def test_a_pull_request_names_what_should_change(settings):
+    text = rightsize(settings, "busy", "--output", "pr").stdout
+
+    assert text.startswith("Rightsize busy\n\n1 containers should change.")
+    assert "hot thread uses" in text
+
+
+@pytest.mark.usefixtures("learned")
 def test_an_unknown_pod_is_one_line(settings):
     done = rightsize(settings, "nothing/here")
 

@@ -38,7 +38,7 @@ MIB = 1024 * 1024
 def as_table(document: Row, *, explains: bool) -> str:
     """Return the report in columns, with the reasons of each container if *explains*."""
     containers = rows(document, "containers")
-    lines = columns(("", *HEADS, "confidence"), [_cells(row) for row in containers])
+    lines = columns(("", *HEADS, "confidence"), [cells(row) for row in containers])
     shown = [lines[0]]
     for line, row in zip(lines[1:], containers, strict=True):
         reasons = texts(row, "reasons") if explains else ()
@@ -52,8 +52,8 @@ def as_markdown(document: Row) -> str:
     """Return the report as a table of Markdown."""
     lines = [f"| {' | '.join((*HEADS, 'why'))} |", f"|{' --- |' * (len(HEADS) + 1)}"]
     for row in rows(document, "containers"):
-        cells = (*_cells(row)[1:-1], "; ".join(texts(row, "reasons")))
-        lines.append(f"| {' | '.join(_escaped(cell) for cell in cells)} |")
+        shown = (*cells(row)[1:-1], "; ".join(texts(row, "reasons")))
+        lines.append(f"| {' | '.join(escaped(cell) for cell in shown)} |")
     return "\n".join((*lines, "", f"{as_line(document)}."))
 
 
@@ -75,7 +75,8 @@ def needs_change(document: Row) -> list[Row]:
     return [row for row in rows(document, "containers") if row.get("keeps") is not True]
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def cells(row: Row) -> tuple[str, ...]:
+    """Return a mark, a cell for each of HEADS, and the confidence."""
     now, wanted = table(row, "current"), table(row, "recommended")
     return (
         "=" if row.get("keeps") is True else "*",
@@ -138,7 +139,8 @@ def texts(row: Row, key: str) -> Sequence[str]:
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
-def _escaped(cell: str) -> str:
+def escaped(cell: str) -> str:
+    """Return *cell* without any control or Markdown of its own."""
     shown = printable(cell)
     for character in "\\|<>`*_[]":
         shown = shown.replace(character, f"\\{character}")

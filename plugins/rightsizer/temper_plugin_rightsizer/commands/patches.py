@@ -53,7 +53,7 @@ def _changes(containers: list[Row]) -> Mapping[str, list[Any]]:
     """Return the changed containers by their list in the pods' spec."""
     changes: dict[str, list[Any]] = {}
     for row in containers:
-        change = _change(row)
+        change = change_of(row)
         if change is not None:
             is_init = text(row, "container_kind") in INIT_KINDS
             changes.setdefault("initContainers" if is_init else "containers", []).append(change)
@@ -71,7 +71,7 @@ def _patch(
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **spec}
 
 
-def _change(row: Row) -> Mapping[str, Any] | None:
+def change_of(row: Row) -> Mapping[str, Any] | None:
     """Return the changed resources of a container, None without any."""
     now, wanted = table(row, "current"), table(row, "recommended")
     resources = {

@@ -1,6 +1,6 @@
 """How a report is shown: the options that all of its commands have, and the output."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -14,10 +14,21 @@ from temper_plugin_rightsizer.commands.formats import (
     needs_change,
     texts,
 )
+from temper_plugin_rightsizer.commands.page import as_html
 from temper_plugin_rightsizer.commands.patches import as_patches
+from temper_plugin_rightsizer.commands.pull_request import as_pull_request
+from temper_plugin_rightsizer.commands.values import as_values
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-FORMATS = ("table", "json", "csv", "markdown", "patch")
+WRITERS: Mapping[str, Callable[[Row], str]] = {
+    "csv": as_csv,
+    "markdown": as_markdown,
+    "html": as_html,
+    "patch": as_patches,
+    "values": as_values,
+    "pr": as_pull_request,
+}
+FORMATS = ("table", "json", *WRITERS)
 
 
 def showing_options(function: Function) -> Function:
@@ -60,12 +71,8 @@ def show_report(document: Row, *, explain: bool, fail_on_change: bool, output: s
 
 
 def _shown(document: Row, output: str, explain: bool) -> str:
-    if output == "csv":
-        return as_csv(document)
-    if output == "markdown":
-        return as_markdown(document)
-    if output == "patch":
-        return as_patches(document)
+    if output in WRITERS:
+        return WRITERS[output](document)
     if not rows(document, "containers"):
         return "no demand is known yet; the agent learns it from its next windows on"
     return as_table(document, explains=explain)

@@ -49,6 +49,12 @@ def as_line(document: Row) -> str:
     return f"requested in all: {', '.join(parts)}"
 
 
+def as_sentence(document: Row) -> str:
+    """Return the totals as a sentence."""
+    line = as_line(document)
+    return f"{line[:1].upper()}{line[1:]}."
+
+
 def _pairs(document: Row, field: str) -> Iterator[tuple[float | None, float, float]]:
     """Yield the request now, by the advice, and the number of replicas."""
     for row in rows(document, "containers"):
