@@ -7,6 +7,7 @@ followed through them down to the first processes that are none of these.
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from attrs import field, frozen
@@ -46,6 +47,8 @@ MOST_LISTED = 32
 """The processes of a container whose parents are read, lowest ids first."""
 MOST_PROGRAMS = 8
 MOST_STUCK = 8
+MOST_CHILDREN = 64
+"""Cgroups directly below a container's that are looked at. It may make any number of them."""
 """Command lines that may block at a time, one of each container."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LONGEST_PATH = 4096
@@ -169,7 +172,7 @@ def process_name(proc_root: Path, pid: int | str) -> str:
 
 
 def cgroup_pids(cgroup: Path) -> list[int]:
-    """Return the processes directly in *cgroup*, or those of its children if it has none."""
+    """Return the processes directly in *cgroup*, or those of its first children if it has none."""
     folder = os.fspath(cgroup)
     return _pids(folder) or [pid for child in _children(folder) for pid in _pids(child)]
 
@@ -206,7 +209,8 @@ def _pids(cgroup: str) -> list[int]:
 def _children(cgroup: str) -> list[str]:
     try:
         with os.scandir(cgroup) as entries:
-            return [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            children = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            return list(islice(children, MOST_CHILDREN))
     except OSError:
         return []
 

@@ -51,7 +51,8 @@ def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]
     """Return the owners of the cgroups of *hierarchies*, the v2 hierarchy first.
 
     An owner in several hierarchies counts once, as in the first. Units count only if the host has
-    no kubelet's top cgroup.
+    no kubelet's top cgroup. Of several cgroups with the name of one pod the kubelet's own counts:
+    a container may make others below its own.
     """
     owners_by_key: dict[str, CgroupOwner] = {}
     has_kubernetes = False
@@ -70,19 +71,38 @@ def without_units(owners: Iterable[CgroupOwner]) -> tuple[CgroupOwner, ...]:
 def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwner]:
     containers: dict[str, dict[str, str]] = {}
     owners: dict[str, CgroupOwner] = {}
+    for identity in map(identify, paths):
+        if identity.kind is not CgroupKind.OTHER:
+            key = identity.uid or identity.owner
+            before = owners.get(key)
+            if before is None or _outranks(identity.owner, before.path):
+                owners[key] = CgroupOwner(identity, identity.owner, is_unified)
     for path in paths:
         identity = identify(path)
-        if identity.kind is CgroupKind.OTHER:
-            continue
         key = identity.uid or identity.owner
-        owners.setdefault(key, CgroupOwner(identity, identity.owner, is_unified))
-        if identity.kind is CgroupKind.POD and identity.runtime_id:
+        is_of_owner = key in owners and owners[key].path == identity.owner
+        if is_of_owner and identity.kind is CgroupKind.POD and identity.runtime_id:
             # The first path of an id is the container's own. It may make cgroups below.
             containers.setdefault(key, {}).setdefault(identity.runtime_id, path)
     for key, inside in containers.items():
         ordered = sorted((path, runtime_id) for runtime_id, path in inside.items())
         owners[key] = evolve(owners[key], containers=tuple(ordered))
     return owners
+
+
+def _outranks(path: str, other: str) -> bool:
+    """Whether the cgroup of a pod at *path* is rather the kubelet's own than that at *other*."""
+    return _rank(path) < _rank(other)
+
+
+def _rank(path: str) -> tuple[bool, int]:
+    """Return the rank of a cgroup among those of one name: the lowest is the kubelet's own.
+
+    A kubelet of the host has the top cgroup ``kubepods`` or ``kubepods.slice``, which nobody but
+    root makes. Below another top the one that is nearest to the root was made by whoever owns most.
+    """
+    top, *below = path.split("/")
+    return top not in KUBEPODS, len(below)
 
 
 def pods_of(

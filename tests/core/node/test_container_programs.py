@@ -10,11 +10,13 @@ import pytest
 
 from temper_core.node.container_programs import (
     INITS,
+    MOST_CHILDREN,
     MOST_LISTED,
     MOST_PROGRAMS,
     SETTLED_S,
     SHELLS,
     ProgramReader,
+    cgroup_pids,
 )
 from tests.core.node.trees import make_cgroup, make_process
 from tests.patience import PATIENCE_S
@@ -69,6 +71,19 @@ def blocking(proc, cgroup):
     yield make
     for line in blocked:
         os.close(os.open(line, os.O_RDWR | os.O_NONBLOCK))  # wakes the reader
+
+
+def test_of_very_many_cgroups_below_a_container_the_first_are_looked_at(proc, cgroup):
+    for number in range(3 * MOST_CHILDREN):
+        make_process(proc, 100 + number, "worker", make_child(cgroup, f"n{number}"))
+
+    assert len(cgroup_pids(cgroup)) == MOST_CHILDREN
+
+
+def make_child(cgroup, name):
+    child = cgroup / name
+    child.mkdir()
+    return child
 
 
 def test_a_first_process_whose_command_line_blocks_is_the_program_for_now(proc, cgroup, blocking):

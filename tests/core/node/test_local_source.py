@@ -51,6 +51,28 @@ def test_a_kubernetes_pod_is_found_with_its_containers_and_size(host):
     assert pod.containers == (Container("", runtime_id=ID, processes=("mysqld",)),)
 
 
+@pytest.mark.parametrize(
+    "impostor",
+    [
+        f"docker/{OTHER_ID}/{BURSTABLE}",
+        f"docker/{OTHER_ID}/kubepods.slice/pod{UID}",
+        f"a/kubepods/pod{UID}",
+        f"a.slice/b.service/{GUARANTEED}",
+        f"{BURSTABLE}/cri-containerd-{ID}.scope/{BURSTABLE}",
+    ],
+)
+def test_a_cgroup_named_like_a_pod_below_another_displaces_no_pod(host, impostor):
+    container = make_cgroup(host.cgroups, f"{BURSTABLE}/cri-containerd-{ID}.scope")
+    make_process(host.proc, 100, "mysqld", container)
+    inside = make_cgroup(host.cgroups, f"{impostor}/cri-containerd-{'e' * 64}.scope")
+    make_process(host.proc, 50, "evil", inside)
+
+    (pod,) = [pod for pod in pods_of(host).values() if pod.uid == UID]
+
+    assert pod.cgroups == (f"{BURSTABLE}/",)
+    assert pod.containers == (Container("", runtime_id=ID, processes=("mysqld",)),)
+
+
 def test_the_request_of_a_guaranteed_pod_is_its_exact_quota(host):
     make_cgroup(host.cgroups, GUARANTEED, cpu_weight="10\n", cpu_max="25000 100000\n")
 

@@ -4,7 +4,9 @@ The files are those of cgroup v2 (cgroup-v2.rst, "CPU Interface Files" and "Memo
 Files"). On a hybrid host the controllers of v1 have the same counters under other names.
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
 from attrs import frozen
@@ -12,6 +14,8 @@ from attrs import frozen
 from temper_plugin_rightsizer.demand.interval import Counts
 
 ROOT = Path("/sys/fs/cgroup")
+MOST_DIRECTORIES = 256
+"""Cgroups directly below a pod's that are read. Whoever owns it may make any number of them."""
 _LARGEST = 64 * 1024
 _LONGEST_ID = 10
 
@@ -61,13 +65,15 @@ class CgroupFiles:
     root: Path = ROOT
 
     def directories(self, path: str) -> Mapping[str, Path]:
-        """Return the names of the directories in the cgroup *path*, by name."""
+        """Return the first directories in the cgroup *path*, by name."""
         for root in self._roots("cpu"):
             try:
-                entries = sorted(entry for entry in (root / path).iterdir() if entry.is_dir())
+                with os.scandir(root / path) as entries:
+                    names = (entry.name for entry in entries if entry.is_dir())
+                    first = sorted(islice(names, MOST_DIRECTORIES))
             except OSError:
                 continue
-            return {entry.name: entry for entry in entries}
+            return {name: root / path / name for name in first}
         return {}
 
     def read(self, path: str) -> CgroupCounters:

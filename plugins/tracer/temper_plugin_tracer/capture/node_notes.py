@@ -1,8 +1,10 @@
 """The agent's knowledge of the node during a capture, as JSON for the helper process."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from temper_plugin_tracer.capture.choosing import unified_root
 
 MOST_LOOKS = 16
 MOST_PODS = 64
+MOST_CHILDREN = 256
+"""Cgroups of containers below a pod's. Whoever owns it may make any number of them."""
 MOST_VIOLATIONS = 64
 MOST_THREADS = 20_000
 
@@ -120,6 +124,7 @@ def _cgroups(lookup: NodeLookup) -> dict[str, list[str]]:
 
 
 def _inodes(directory: Path) -> list[int]:
-    """Return the ids of a cgroup and of its children, which are those of its containers."""
-    children = [child for child in directory.iterdir() if child.is_dir()]
-    return [each.stat().st_ino for each in (directory, *children)]
+    """Return the ids of a cgroup and of its first children, which are those of its containers."""
+    with os.scandir(directory) as entries:
+        children = (entry.stat().st_ino for entry in entries if entry.is_dir())
+        return [directory.stat().st_ino, *islice(children, MOST_CHILDREN)]
