@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
@@ -237,6 +238,17 @@ def test_a_damaged_file_is_set_aside(history, tmp_path, damage):
 
     assert set(history.read(0)) == {DB}
     assert "begun anew" in history.defect
+    assert (tmp_path / "demand.damaged").exists()
+
+
+def test_a_file_of_another_shape_is_set_aside(history, tmp_path):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute(f"CREATE VIEW interval AS {endless}")
+        database.execute(f"PRAGMA user_version = {history_module.VERSION}")
+
+    assert history.read(0) == {}
+    assert "it is no history of this version" in history.defect
     assert (tmp_path / "demand.damaged").exists()
 
 

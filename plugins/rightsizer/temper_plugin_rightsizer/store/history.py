@@ -239,6 +239,8 @@ def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
         database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"version {version} of the history is unknown")
+    else:
+        require_shape(database)
     database.execute(f"PRAGMA max_page_count = {most_pages}")
 
 
