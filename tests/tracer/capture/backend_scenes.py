@@ -125,6 +125,7 @@ def agree(openers, select):
         }
         return {
             "kernel": {"runs": after[2] - before[2], "run_ns": after[0] - before[0]},
+            "selected": [] if chosen.is_whole_node else [sleeper.pid],
             "seen": seen,
         }
 
@@ -140,8 +141,15 @@ def seen_by(recorder, drains, tids, time_ns):
         "lost": recorder.losses().count,
         "sleeper": known.get(tid),
         "child": known.get(child),
+        "selected": selected_in(drains),
         "is_child_seen": bool((events["next"] == child).any()),
     }
+
+
+def selected_in(drains):
+    """Return the ids of the threads that are noted as selected."""
+    noted = (drained.names for drained in drains)
+    return sorted({int(tid) for names in noted for tid in names["tid"][names["is_selected"] > 0]})
 
 
 def seen_in(events, tid, time_ns):

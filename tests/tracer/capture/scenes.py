@@ -47,6 +47,7 @@ def assert_agrees(found, name, **options):
     assert_counts_agree(found, name, **options)
     assert seen["is_in_order"]
     assert seen["tgids"] == bpf["tgids"]
+    assert seen["selected"] == bpf["selected"] == found["selected"]
 
 
 def assert_losses_are_counted(seen):

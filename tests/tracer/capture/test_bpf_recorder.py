@@ -139,6 +139,19 @@ def test_of_a_selected_process_all_is_recorded_and_little_else(spawn, tell):
         assert len(elsewhere) == 0
 
 
+@pytest.mark.parametrize("objects", [("recorder",), ("recorder_plain",)])
+def test_the_threads_of_a_selection_are_noted_as_such(spawn, objects):
+    sleeper, _ = spawn(SLEEPER), spawn(SLEEPER)
+    selection = Selection("process", processes=(sleeper.pid,))
+
+    with BpfRecorder.open(selection, bits=8, objects=objects) as recorder:
+        recorder.begin()
+        recorder.end()
+        names = recorder.drain().names
+
+    assert names["tid"][names["is_selected"] > 0].tolist() == [sleeper.pid]
+
+
 def test_a_child_of_a_selected_process_is_selected(spawn, tell):
     forker = spawn(
         "import os, sys, time\n"
@@ -178,6 +191,8 @@ def test_a_selected_cgroup_is_recorded_with_those_below(spawn, tell, cgroup):
         assert runs == stats[1][2] - stats[0][2]
         noted = {int(each["tid"]): int(each["cgroup"]) for each in drains[0].names}
         assert noted[sleeper.pid] == below.stat().st_ino
+        selected = {int(each["tid"]) for each in drains[0].names if each["is_selected"]}
+        assert selected == {sleeper.pid}
     finally:
         sleeper.kill()
         sleeper.wait()

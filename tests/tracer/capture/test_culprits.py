@@ -89,10 +89,10 @@ def captured(captures, finish):
     The culprits are ended before the trace is written, which would have to wait for them.
     """
 
-    def capture(work, *culprits, snapshot=None):
+    def capture(work, *culprits, snapshot=None, process=None):
         if snapshot is not None:
             captures.tell(snapshot)
-        begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+        begun = captures.begin(TraceRequest(seconds=LONG_S, process=process), "me")
         wait_until_recording()
         work()
         captures.end(begun["id"], "me")
@@ -159,6 +159,20 @@ def test_a_neighbour_on_the_cpu(captured, spawn, tell, pod, layer, relation):
     assert shares(waiter, "layer")[layer].ns >= first.ns
     delay_ns = schedstat(victim.pid)[1] - before
     assert waiter.wait_ns == pytest.approx(delay_ns, rel=SHARE_OF_DELAY)
+
+
+def test_of_a_selected_process_the_neighbour_is_told_and_no_other_waits(captured, spawn, tell):
+    """Of the others the trace has some events, by which they seem to wait."""
+    victim, hog = spawn(SLEEPER, CPU), spawn(HOG, "neighbour", CPU)
+
+    report = captured(lambda: some_rounds(tell, victim), hog, process=victim.pid)
+
+    [waiter] = report.subjects["thread"]
+    assert waiter.name == f"python[{victim.pid}]"
+    assert waiter.blockers["thread"][0].party == f"neighbour[{hog.pid}]"
+    assert {wake.woken for wake in report.slowest} == {waiter.name}
+    assert {edge.woken for edge in report.edges} == {waiter.name}
+    assert report.whole_threads == 1 < report.threads
 
 
 def test_a_real_time_thread(captured, spawn, tell):

@@ -1,7 +1,6 @@
 """``temper trace`` against a real agent on a host of the test's own."""
 
 import json
-import os
 import signal
 import subprocess
 import time
@@ -11,7 +10,6 @@ import pytest
 
 from tests.own_host import ENVIRONMENT, TEMPER, until
 from tests.patience import PATIENCE_S
-from tests.tracer.capture.conftest import MIB
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -23,21 +21,16 @@ def trace(host, settings, *words):
     return run.stdout
 
 
-def resident_of(host):
-    """Return the agent's resident bytes and its mapped files."""
-    pid = host.pid_of_agent()
-    status = host.shell(f"cat /proc/{pid}/statm")
-    return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE"), host.shell(f"cat /proc/{pid}/maps")
+def files_mapped_by_agent(host):
+    return host.shell(f"cat /proc/{host.pid_of_agent()}/maps")
 
 
 def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path):
-    before, _ = resident_of(host)
     out = tmp_path / "x.pftrace"
     told = trace(host, settings, "capture", "--seconds", "0.5", "--out", str(out))
     assert "of the whole node" in told
-    after, mapped = resident_of(host)
+    mapped = files_mapped_by_agent(host)
     assert "numpy" not in mapped
-    assert after - before < 2 * MIB
     assert out.stat().st_mode & 0o777 == 0o600
     [entry] = json.loads(trace(host, settings, "list", "--output", "json"))
     assert out.stat().st_size == entry["bytes"]

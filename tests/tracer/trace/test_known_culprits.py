@@ -179,6 +179,25 @@ def test_the_slowest_wake_up_has_its_blocker_and_the_wake_ups_behind_it():
     ]
 
 
+def test_of_a_selection_only_the_selected_threads_are_told_as_waiting():
+    block = events(
+        switch(1_000, 0, 0, 13),
+        wake(1_050, 13, 12, 0),
+        wake(1_100, 13, VICTIM, 0),
+        switch(1_500, 0, 13, VICTIM),
+        switch(9_000, 0, VICTIM, 12),
+        switch(9_100, 0, 12, 0),
+    )
+
+    report = report_of(analyzed(block, Known(selected=frozenset({VICTIM}))), THREADS, Wanted())
+
+    assert [one.name for one in report.subjects["thread"]] == ["mysqld[10]"]
+    assert [one.name for one in report.subjects["pod"]] == ["shop/mysql-0"]
+    assert [(slow.woken, slow.wait_ns) for slow in report.slowest] == [("mysqld[10]", 400)]
+    assert [(edge.waker, edge.woken) for edge in report.edges] == [("nginx[13]", "mysqld[10]")]
+    assert (report.whole_threads, report.threads) == (1, 3)
+
+
 def test_time_outside_of_the_planned_cpus_is_counted():
     block = events(
         switch(1_000, 0, 0, VICTIM), switch(1_300, 0, VICTIM, 0), switch(1_400, 2, 0, VICTIM)

@@ -113,12 +113,16 @@ def test_any_events_are_read_back(
     assert all_events(PerfettoTrace(path)).tolist() == events.tolist()
 
 
-@given(st.lists(st.tuples(TIDS, TIDS), unique_by=lambda pair: pair[0]))
+@given(st.lists(st.tuples(TIDS, TIDS, st.booleans()), unique_by=lambda found: found[0]))
 def test_threads_in_any_order_are_read_back(
-    tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, ids: list[tuple[int, int, bool]]
 ) -> None:
     """A process may have a greater id than its threads, and labels may be absent."""
-    known = [TracedThread(tid, tgid, f"name {tid}") for tid, tgid in ids if tid]
+    known = [
+        TracedThread(tid, tgid, f"name {tid}", is_selected=is_selected)
+        for tid, tgid, is_selected in ids
+        if tid
+    ]
     path = tmp_path_factory.getbasetemp() / "threads"
     path.write_bytes(written({}, known))
     assert PerfettoTrace(path).threads == tuple(known)

@@ -20,8 +20,8 @@ from temper_plugin_tracer.capture.kernel_layout import (
     RING_BYTES,
     settings_of,
 )
-from temper_plugin_tracer.capture.living_threads import LivingThreads
 from temper_plugin_tracer.capture.rings import Ring, as_events, event_rings, name_rings
+from temper_plugin_tracer.capture.selected_threads import SelectedThreads
 from temper_plugin_tracer.capture.selection import Selection
 
 ALL_RINGS_BYTES = 32 * 1024 * 1024
@@ -81,6 +81,7 @@ class BpfRecorder:
     def __init__(self, skeleton: Skeleton, cpus: int, bits: int, *, is_plain: bool = False) -> None:
         self._skeleton = skeleton
         self._is_plain = is_plain
+        self._selection = Selection()
         self._living: np.ndarray | None = None
         self._links: list[int] = []
         self.drain_every_s = pause_s(1 << bits)
@@ -139,7 +140,7 @@ class BpfRecorder:
             raise
         _OPEN.pack_into(self._open, 0, 1)
         if self._is_plain:
-            self._living = LivingThreads().read()
+            self._living = SelectedThreads.living(self._selection)
         else:
             self._skeleton.run("note_living")
 
@@ -198,6 +199,7 @@ class BpfRecorder:
         self.close()
 
     def _choose(self, selection: Selection) -> None:
+        self._selection = selection
         for tgid in selection.processes:
             self._skeleton.update("processes", _TGID.pack(tgid), _TGID.pack(1))
         leave_out_others(self._rings, selection.cpus)

@@ -18,14 +18,16 @@ NAME: Final = np.dtype(
         ("tid", "<u4"),
         ("tgid", "<u4"),
         ("comm", "S16"),
-        ("kind", "<u4"),
+        ("kind", "<u2"),
+        ("is_selected", "<u2"),
         ("flags", "<u4"),
         ("parent", "<u4"),
         ("lap", "<u4"),
     ]
 )
-"""The name of a thread at a moment. ``flags`` are those of task_struct. Of a new thread bcc notes
-the one that has made it as ``parent``."""
+"""The name of a thread at a moment. It ``is_selected`` if the capture has a selection, and
+the thread belonged to it then. ``flags`` are those of task_struct. Of a new thread bcc notes the
+one that has made it as ``parent``."""
 
 RING: Final = np.dtype(
     {

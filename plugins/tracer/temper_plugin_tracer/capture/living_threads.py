@@ -23,7 +23,8 @@ from temper_plugin_tracer.capture.who_is_who import MOST_TIDS
 INITIAL_NAMESPACE = 0xEFFF_FFFC
 """The inode of the first pid namespace (include/linux/proc_ns.h)."""
 MOST_ENDED = 16_384
-Row = tuple[int, int, int, int, bytes, int, int, int, int]
+Row = tuple[int, int, int, int, bytes, int, int, int, int, int]
+"""A ``NAME``."""
 
 
 def shows_host(proc_root: str = "/proc") -> bool:
@@ -109,7 +110,7 @@ class LivingThreads:
 
     def _noted(self, tid: int, kind: int, ns: int) -> Row:
         tgid = int(self.tgids[tid % MOST_TIDS])
-        return ns, self._cgroups.get(tgid, 0), tid, tgid, self._comms[tid], kind, 0, 0, 0
+        return ns, self._cgroups.get(tgid, 0), tid, tgid, self._comms[tid], kind, 0, 0, 0, 0
 
     def _walk(self) -> Iterator[int]:
         with os.scandir(self.proc_root) as entries:

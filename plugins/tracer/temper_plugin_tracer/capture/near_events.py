@@ -56,6 +56,11 @@ class NearEvents:
         if self._selected is not None:
             self._selected.fork(parent, child)
 
+    def mark(self, names: np.ndarray) -> None:
+        """Say in records of names which of the threads are selected."""
+        if self._selected is not None:
+            self._selected.mark(names)
+
     def kept(self, events: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Return the events to keep, by CPU."""
         if self._selected is None:

@@ -443,6 +443,7 @@ static __always_inline void note_name(struct task_struct *trusted, u32 kind, con
 	name->tid = task->pid;
 	name->tgid = task->tgid;
 	name->flags = task->flags;
+	name->is_selected = is_selected(task);
 	if (comm)
 		bpf_probe_read_kernel_str(name->comm, sizeof(name->comm), comm);
 	else

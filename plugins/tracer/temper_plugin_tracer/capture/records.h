@@ -55,7 +55,8 @@ struct name {
 	u64 cgroup;
 	u32 tid, tgid;
 	char comm[COMM_BYTES];
-	u32 kind, flags;
+	u16 kind, is_selected;
+	u32 flags;
 	u32 parent; /* of a new thread: who has made it (bcc) */
 	u32 lap;
 };

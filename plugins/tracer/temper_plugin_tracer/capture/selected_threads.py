@@ -8,7 +8,7 @@ import numpy as np
 from attrs import define, field
 
 from temper_core import MachineError, directories_below
-from temper_plugin_tracer.capture.living_threads import shows_host
+from temper_plugin_tracer.capture.living_threads import LivingThreads, shows_host
 from temper_plugin_tracer.capture.selection import Selection
 from temper_plugin_tracer.capture.who_is_who import MOST_TIDS
 
@@ -32,6 +32,16 @@ class SelectedThreads:
             raise MachineError(NEEDS_HOST)
         return cls(selection, proc_root)
 
+    @classmethod
+    def living(cls, selection: Selection, proc_root: str = "/proc") -> np.ndarray:
+        """Return the names of all threads that live now, none where /proc is not the host's."""
+        names = LivingThreads(proc_root).read()
+        selected = cls(selection, proc_root)
+        if len(names):
+            selected.look()
+        selected.mark(names)
+        return names
+
     def look(self) -> None:
         """Add the threads that are in the selected processes and cgroups now."""
         for tid in self._now():
@@ -41,6 +51,10 @@ class SelectedThreads:
         """Add the child of a selected thread."""
         if self.mask[parent % MOST_TIDS]:
             self.mask[child % MOST_TIDS] = True
+
+    def mark(self, names: np.ndarray) -> None:
+        """Say in records of names which of the threads are selected."""
+        names["is_selected"] = self.mask[names["tid"] % MOST_TIDS]
 
     def _now(self) -> Iterator[int]:
         for pid in self.selection.processes:

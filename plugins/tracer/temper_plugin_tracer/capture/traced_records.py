@@ -65,4 +65,5 @@ def _traced(thread: KnownThread, process: str, membership: Membership) -> Traced
         group=membership.group,
         tier=membership.tier,
         layer=membership.layer,
+        is_selected=thread.is_selected,
     )

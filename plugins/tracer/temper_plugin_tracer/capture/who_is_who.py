@@ -21,6 +21,7 @@ class KnownThread:
     tgid: int
     name: str
     cgroup: int = 0
+    is_selected: bool = False
 
 
 @frozen
@@ -90,13 +91,15 @@ class SeenThreads:
     def _named(self, tids: np.ndarray) -> dict[int, KnownThread]:
         """Return threads with their last names."""
         threads = {tid: KnownThread(tid, int(self._tgids[tid]), "") for tid in tids.tolist()}
+        selected: set[int] = set()
         is_wanted = np.zeros(MOST_TIDS, np.bool_)
         is_wanted[tids] = True
         for names in self._names:
             wanted = chosen(names, is_wanted[names["tid"] % MOST_TIDS])
+            selected.update(wanted["tid"][wanted["is_selected"] > 0].tolist())
             columns = (wanted[key].tolist() for key in ("tid", "tgid", "comm", "cgroup"))
             for tid, tgid, comm, cgroup in zip(*columns, strict=True):
-                threads[tid] = KnownThread(tid, tgid, text_of(comm), cgroup)
+                threads[tid] = KnownThread(tid, tgid, text_of(comm), cgroup, tid in selected)
         return threads
 
 

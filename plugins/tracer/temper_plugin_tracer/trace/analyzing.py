@@ -32,7 +32,8 @@ def analyze(
         if listener is not None:
             listener(analyzer.events)
     knows_throttling = trace.facts is not None and trace.facts.tells_throttling
-    wanted = Wanted(rows, of, bool(known.cores), bool(known.planned), knows_throttling)
+    knows_siblings = bool(known.cores) and known.selected is None
+    wanted = Wanted(rows, of, knows_siblings, bool(known.planned), knows_throttling)
     return report_of(analyzer, trace.threads, wanted, _lost(trace))
 
 
@@ -44,6 +45,7 @@ def known_of(trace: Trace) -> Known:
         cores=_by_core(cores),
         planned={layer: frozenset(cpus) for layer, cpus in planned.items()},
         layers={thread.tid: thread.layer for thread in trace.threads if thread.layer},
+        selected=frozenset(thread.tid for thread in trace.threads if thread.is_selected) or None,
     )
 
 

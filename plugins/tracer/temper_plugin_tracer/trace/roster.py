@@ -25,6 +25,7 @@ class TracedThread:
         group: Thread group of the workload profile.
         tier: Tier of the pod.
         layer: Layer of the engine.
+        is_selected: Whether the capture had a selection, and the thread belonged to it.
 
     """
 
@@ -36,6 +37,7 @@ class TracedThread:
     group: str = ""
     tier: str = ""
     layer: str = ""
+    is_selected: bool = False
 
 
 @frozen

@@ -100,6 +100,7 @@ class BccRecorder:
         living, self._living = self._living, None
         if living is not None:
             names = end_to_end([living, names])
+        self._near.mark(names)
         return Drained({cpu: each for cpu, each in events.items() if len(each)}, names)
 
     def losses(self) -> Losses:

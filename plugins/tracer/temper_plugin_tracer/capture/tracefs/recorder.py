@@ -87,6 +87,7 @@ class TracefsRecorder:
         names = names[np.argsort(names["ns"], kind="stable")]
         if self._living is not None:
             names, self._living = np.concatenate([self._living, names]), None
+        self._near.mark(names)
         return Drained({cpu: each for cpu, each in events.items() if len(each)}, names)
 
     def losses(self) -> Losses:

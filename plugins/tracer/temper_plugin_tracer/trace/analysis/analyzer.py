@@ -53,6 +53,11 @@ class Analyzer:
         self.events = 0
 
     @property
+    def is_whole(self) -> NDArray[np.bool_]:
+        """Whether the trace has all events of the thread, by row."""
+        return self._rooms.is_whole
+
+    @property
     def cpus(self) -> int:
         """One more than the highest CPU of the trace."""
         return self._cpus.count
@@ -73,8 +78,9 @@ class Analyzer:
         waits = ended_waits(history, wakers, self.threads)
         count_history(history, waits, self.threads)
         wakes = wakes_in(history, waits, wakers, self.threads)
-        self.edges.add(waits)
-        self.slowest.add(history, waits, wakes, timeline)
+        told = evolve(waits, is_woken=waits.is_woken & self.is_whole[waits.rows])
+        self.edges.add(told)
+        self.slowest.add(history, told, wakes, timeline)
         waiting, _ = pieces_in(history, WAITING, begin, self.end_ns)
         add_to_rows(self.threads.wait_ns, waiting.rows, waiting.ends - waiting.begins)
         for keys, sums in held_in_parts(timeline, waiting):

@@ -149,6 +149,7 @@ class Report:
         events: Number of events.
         cpus: One more than the highest CPU.
         threads: Number of threads.
+        whole_threads: Number of those that the trace has all events of. Only these are subjects.
         lost: Lost events by CPU.
         broken: Runs that do not fit the switches after them. There are some after losses.
         unwoken: Runs of sleeping threads that no recorded wake-up preceded.
@@ -165,6 +166,7 @@ class Report:
     events: int
     cpus: int
     threads: int
+    whole_threads: int
     lost: dict[int, int]
     broken: int
     unwoken: int

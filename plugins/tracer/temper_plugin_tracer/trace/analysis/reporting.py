@@ -65,15 +65,17 @@ def report_of(
     table = analyzer.threads
     maker = _Maker(analyzer, Names(threads, table), wanted)
     begin_ns = analyzer.begin_ns or 0
+    tids, is_whole = table.tids[: table.count], analyzer.is_whole
     return Report(
         begin_ns=begin_ns,
         length_ns=analyzer.end_ns - begin_ns,
         events=analyzer.events,
         cpus=analyzer.cpus,
-        threads=int((table.tids[: table.count] > 0).sum()),
+        threads=int((tids > 0).sum()),
+        whole_threads=int((is_whole & (tids > 0)).sum()),
         lost={cpu: count for cpu, count in (lost or {}).items() if count},
-        broken=int(table.broken.sum()),
-        unwoken=int(table.unwoken.sum()),
+        broken=int(table.broken[: table.count][is_whole].sum()),
+        unwoken=int(table.unwoken[: table.count][is_whole].sum()),
         knows_throttling=wanted.knows_throttling,
         folded=analyzer.blockers.folded + analyzer.sharers.folded,
         subjects={level: maker.subjects(level) for level in LEVELS},
@@ -93,7 +95,7 @@ class _Maker:
         table = self.analyzer.threads
         members: dict[str, list[int]] = defaultdict(list)
         for row, tid in enumerate(table.tids[: table.count].tolist()):
-            if tid:
+            if tid and self.analyzer.is_whole[row]:
                 members[self.names.of(tid, level)].append(row)
         chosen = [name for name in members if self.wanted.of in name]
         waits = {name: int(table.wait_ns[members[name]].sum()) for name in chosen}

@@ -24,8 +24,10 @@ def report_json(report: Report) -> dict[str, Any]:
 
 def headline(report: Report) -> str:
     """Return what a trace holds, in one line."""
+    whole, threads = report.whole_threads, report.threads
+    selected = f"{whole} of them selected and shown, " if whole < threads else ""
     line = (
-        f"{report.length_ns / 1e9:.3f} s, {report.events} events, {report.threads} threads, "
+        f"{report.length_ns / 1e9:.3f} s, {report.events} events, {threads} threads, {selected}"
         f"{report.cpus} CPUs"
     )
     lost = sum(report.lost.values())

@@ -51,8 +51,10 @@ def page_of(report: Report, title: str) -> str:
 def _summary(report: Report) -> str:
     lost = sum(report.lost.values())
     throttling = "" if report.knows_throttling else "Throttled threads look like waiting ones. "
+    whole, threads = report.whole_threads, report.threads
+    selected = f"{whole} of them selected and shown, " if whole < threads else ""
     return (
-        f"{report.length_ns / 1e9:.3f} s, {report.events} events, {report.threads} threads, "
+        f"{report.length_ns / 1e9:.3f} s, {report.events} events, {threads} threads, {selected}"
         f"{report.cpus} CPUs, {lost} lost events. {throttling}Times are in milliseconds."
     )
 

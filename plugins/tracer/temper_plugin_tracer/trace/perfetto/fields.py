@@ -101,6 +101,8 @@ class Roster(IntEnum):
     GROUP = 7
     TIER = 8
     LAYER = 9
+    IS_SELECTED = 10
+    """1 for a thread of the selection, of which every event is in the trace."""
 
 
 HARD_INTERRUPT, SOFT_INTERRUPT = 0x08, 0x10

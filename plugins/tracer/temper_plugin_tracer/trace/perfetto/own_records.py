@@ -80,6 +80,9 @@ def roster_message(threads: Sequence[TracedThread]) -> bytes:
         column_of_steps(Roster.TID, tids),
         _column_unless_zero(Roster.ABOVE_TGID, tids - tgids),
         *[_column_unless_zero(field, _interned(values, texts)) for field, values in places],
+        _column_unless_zero(
+            Roster.IS_SELECTED, np.array([thread.is_selected for thread in threads], np.int64)
+        ),
     ]
     return b"".join([*[block(Roster.TEXTS, text) for text in texts], *columns])
 

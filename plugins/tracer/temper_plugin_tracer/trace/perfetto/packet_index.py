@@ -233,12 +233,15 @@ def _read_threads(index: PacketIndex, data: Buffer, at: int, end: int) -> None:
             column.extend(unpacked(data, start, stop).view(np.int64).tolist())
     tids = list(accumulate(columns.get(Roster.TID, [])))
     zeros = [0] * len(tids)
-    facts = [columns.get(part, zeros) for part in range(Roster.ABOVE_TGID, Roster.LAYER + 1)]
-    for tid, above_tgid, *places in zip(tids, *facts, strict=True):
+    parts = (Roster.IS_SELECTED, *range(Roster.ABOVE_TGID, Roster.LAYER + 1))
+    facts = [columns.get(part, zeros) for part in parts]
+    for tid, is_selected, above_tgid, *places in zip(tids, *facts, strict=True):
         if min(places) < 0:
             raise ValueError("a text before the first one")
-        named = [texts[place] for place in places]
-        index.threads[tid] = TracedThread(tid, tid - above_tgid, *named)
+        name, process, pod, group, tier, layer = (texts[place] for place in places)
+        index.threads[tid] = TracedThread(
+            tid, tid - above_tgid, name, process, pod, group, tier, layer, bool(is_selected)
+        )
 
 
 def roster_of(index: PacketIndex) -> dict[int, TracedThread]:
