@@ -157,7 +157,7 @@ def a_cluster(folder):
     server.answers["/api/v1/nodes"] = in_pages([odd, node(poison.text("n"), agent_status="x")])
     pods = [agent("odd"), *poison.document(make_podlist(5)["items"])]
     server.answers["/api/v1/pods"] = in_pages(pods)
-    server.answers["/api/v1/namespaces/temper/pods"] = in_pages([agent("odd")])
+    server.answers["/api/v1/namespaces/temper/pods"] = in_pages(pods)
     asked = "/api/v1/namespaces/temper/pods/temper-agent-odd:9100/proxy/rightsize"
     server.answers[asked] = a_demand()
     replicaset = {"metadata": {"name": poison.text("r"), "namespace": "shop"}}

@@ -62,6 +62,20 @@ def test_the_objects_of_a_page_come_before_its_end(server):
         assert names([next(api.each("/api/v1/pods"))]) == ["large-0"]
 
 
+class SeenError(Exception):
+    """The reader has got an object."""
+
+
+def test_a_list_is_read_object_by_object(server):
+    server.lists = [(200, {}, ['{"items": [', large(0), ",", large(1), ",", Scripted.HANG])]
+
+    def record_of(_item):
+        raise SeenError
+
+    with ApiServer(server.access) as api, pytest.raises(SeenError):
+        api.read("/api/v1/pods", record_of)
+
+
 @pytest.mark.parametrize("ask", ["items", "ask"])
 def test_an_object_beyond_its_bound_is_named_as_such(server, ask):
     server.lists = [

@@ -35,6 +35,7 @@ _MISSING_RIGHT = re.compile(
 )
 _USER = re.compile(r'User "(?P<user>[^"]+)"')
 _Answer = TypeVar("_Answer")
+_Record = TypeVar("_Record")
 
 
 class ApiServer:
@@ -78,11 +79,25 @@ class ApiServer:
         self, path: str, labels: str = "", *, fields: str = "", accept: str = ""
     ) -> list[Json]:
         """Return every object of a collection once, requested page by page."""
+        return [*self.read(path, _itself, labels, fields=fields, accept=accept)]
+
+    def read(
+        self,
+        path: str,
+        record_of: Callable[[Json], _Record],
+        labels: str = "",
+        *,
+        fields: str = "",
+        accept: str = "",
+    ) -> tuple[_Record, ...]:
+        """Return *record_of* every object of a collection, with one object in memory at a time."""
         try:
-            return [*self.each(path, labels, fields=fields, accept=accept)]
+            items = self.each(path, labels, fields=fields, accept=accept)
+            return tuple(record_of(item) for item in items)
         except GoneError:
             # The version expired between pages (after about 5 min): request all objects at once.
-            return [*self.each(path, labels, fields=fields, accept=accept, page=0)]
+            items = self.each(path, labels, fields=fields, accept=accept, page=0)
+            return tuple(record_of(item) for item in items)
 
     def each(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = "", page: int = PAGE
@@ -139,6 +154,10 @@ class ApiServer:
                     raise
                 self._is_warm = False
         return ask()
+
+
+def _itself(item: Json) -> Json:
+    return item
 
 
 @contextmanager

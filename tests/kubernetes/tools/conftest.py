@@ -65,6 +65,7 @@ def k8s(cluster):
 def made():
     """An API server that says what the test wants."""
     server = MadeServer()
+    server.answers["/api/v1/namespaces/temper"] = {"metadata": {"name": "temper"}}
     yield server
     server.close()
 

@@ -25,6 +25,7 @@ from tests.kubernetes.tools.made_objects import (
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
 
+OURS = {"app.kubernetes.io/name": "temper"}
 RIVALS = {
     "koordinator": ("koordlet", "koordlet:v1.6", "warning"),
     "katalyst": ("katalyst-agent", "katalyst-agent:v0.5", "warning"),
@@ -39,12 +40,42 @@ RIVALS = {
 @pytest.mark.parametrize("check", RIVALS)
 def test_software_that_moves_threads_as_well_is_found_by_its_workload(installed, doctor, check):
     name, image, severity = RIVALS[check]
-    installed.make(DAEMONS.format("shop"), workload(name, f"registry.example/{image}"))
+    run_with_rights(installed, name, f"registry.example/{image}")
 
     found, told = doctor()
 
     assert found == {(check, severity, ())}
     assert f"DaemonSet shop/{name}" in details(told, check)
+
+
+def run_with_rights(installed, name, image, **labels):
+    """Make a privileged DaemonSet in another namespace, and count a pod of it."""
+    document = workload(name, image, labels)
+    (container,) = document["spec"]["template"]["spec"]["containers"]
+    container["securityContext"] = {"privileged": True}
+    installed.make(DAEMONS.format("shop"), document)
+    counts = dict.fromkeys(("currentNumberScheduled", "desiredNumberScheduled", "numberReady"), 1)
+    status = {"status": {**counts, "numberMisscheduled": 0}}
+    installed.patch(f"{DAEMONS.format('shop')}/{name}/status", status)
+
+
+def test_a_label_of_tempers_own_makes_no_other_scheduler_tempers(installed, doctor):
+    run_with_rights(installed, "gthulhu", "registry.example/gthulhu:1", **OURS)
+
+    assert doctor()[0] == {("foreign_scheduler", "error", ())}
+
+
+def test_what_only_has_the_name_of_a_scheduler_is_none(installed, doctor):
+    installed.make(DAEMONS.format("shop"), workload("gthulhu", "registry.example/gthulhu:1"))
+
+    assert doctor()[0] == set()
+
+
+def test_an_image_of_a_megabyte_takes_no_time_of_the_doctor(installed, doctor):
+    image = "scx_layered " * 100_000 + "temper"
+    installed.make(DAEMONS.format("shop"), workload("odd", image))
+
+    assert doctor()[0] == set()
 
 
 @pytest.mark.parametrize("name", ["fluent-bit", "fortuned", "scxyz", "balloon-shop"])
@@ -295,7 +326,7 @@ def test_what_may_not_be_looked_at_is_named_with_the_right_that_it_takes(k8s, cl
     told = json.loads(done.stdout)
     rights = {each["what"]: each["why"].rpartition("the right to ")[2] for each in told["unknown"]}
     assert (told["findings"], done.returncode, done.stderr) == ([], 0, "")
-    assert rights["the agents' pods"] == "list pods in the whole cluster"
+    assert rights["the agents' pods"] == "list pods in the namespace temper"
     assert rights["the kubelets' configuration"].startswith("get nodes/")
     assert rights["conflicting workloads"] == "list daemonsets.apps in the whole cluster"
     assert rights["the agents' rights"].startswith("create subjectaccessreviews")

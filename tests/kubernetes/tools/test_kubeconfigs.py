@@ -71,7 +71,7 @@ def test_credentials_that_cannot_be_used_are_one_line_without_them(made, kubecon
 
 
 def test_a_token_with_a_line_end_is_used_without_it(made, kubeconfig_to):
-    made.answers["/api/v1/nodes"] = made.answers["/api/v1/pods"] = listed()
+    made.answers["/api/v1/nodes"] = made.answers["/api/v1/namespaces/temper/pods"] = listed()
 
     assert (
         here("k8s", "status", "--kubeconfig", kubeconfig_to(made.url, {"token": "a\n"})).returncode
@@ -108,7 +108,7 @@ def test_a_program_that_never_ends_is_not_waited_for_nor_are_its_children(
 def test_a_program_beside_its_kubeconfig_is_found_from_elsewhere(made, kubeconfig_to, tmp_path):
     credential = json.dumps({"status": {"token": "x"}})
     program(tmp_path, f"echo '{credential}'")
-    made.answers["/api/v1/nodes"] = made.answers["/api/v1/pods"] = listed()
+    made.answers["/api/v1/nodes"] = made.answers["/api/v1/namespaces/temper/pods"] = listed()
     asked = {"apiVersion": EXEC, "command": "./tell"}
 
     done = here("k8s", "status", "--kubeconfig", kubeconfig_to(made.url, {"exec": asked}))
@@ -119,7 +119,7 @@ def test_a_program_beside_its_kubeconfig_is_found_from_elsewhere(made, kubeconfi
 def test_a_program_may_print_more_than_a_pipe_holds(made, kubeconfig_to, tmp_path):
     text = 'import json; print(json.dumps({"status": {"token": "x"}, "more": "y" * 300_000}))'
     long = program(tmp_path, text, sys.executable)
-    made.answers["/api/v1/nodes"] = made.answers["/api/v1/pods"] = listed()
+    made.answers["/api/v1/nodes"] = made.answers["/api/v1/namespaces/temper/pods"] = listed()
     asked = {"apiVersion": EXEC, "command": str(long)}
 
     done = here("k8s", "status", "--kubeconfig", kubeconfig_to(made.url, {"exec": asked}))

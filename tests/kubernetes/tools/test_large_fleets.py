@@ -6,7 +6,7 @@ import pytest
 
 from tests.kube_client.made_server import agent, in_pages, listed, node
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/temper/pods"
 ODD = ["²", "٣", "9" * 5000, "-1", "1e3", "", "NaN"]
 
 
@@ -156,3 +156,35 @@ def test_documents_for_machines_have_the_keys_that_are_documented(made, ask):
         "schema_version": 1,
         "nodes": [{"node": "one", "state": "not_requested", "detail": ""}],
     }
+
+
+def test_an_agent_is_a_pod_of_tempers_own_namespace(made, ask):
+    real = agent("one")
+    real["status"] = {
+        "phase": "Running",
+        "containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+    }
+    forged = agent("one")
+    forged["metadata"]["namespace"] = "evil"
+    made.answers[NODES] = listed(node("one", agent_status="enforcing"))
+    made.answers[PODS] = listed(real)
+    made.answers["/api/v1/pods"] = made.answers["/api/v1/namespaces/evil/pods"] = listed(forged)
+
+    status, doctor = ask("status"), ask("doctor", "--no-kubelets")
+
+    assert (status.returncode, status.stdout.splitlines()[-1]) == (1, "1 node: 1 agent failing")
+    assert "the agent's pod does not run (1 node: one)" in doctor.stdout
+    assert ask("status", "--namespace", "evil").returncode == 0
+
+
+def test_restoring_in_a_namespace_that_does_not_exist_changes_no_node(made, ask):
+    made.answers[NODES] = listed(node("one", agent_status="enforcing"))
+    made.answers["/api/v1/namespaces/other/pods"] = listed()
+
+    done = ask("restore", "--all-nodes", "--namespace", "other")
+
+    assert (done.returncode, done.stderr) == (
+        2,
+        "temper: there is no namespace other: name Temper's with --namespace\n",
+    )
+    assert {method for method, _, _ in made.asked} == {"GET"}

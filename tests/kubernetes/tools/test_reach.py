@@ -172,7 +172,7 @@ def test_kubectl_finds_the_plugin_and_it_is_the_same(cluster, k8s):
 def test_a_reader_that_goes_away_is_no_error_and_cuts_nothing_short(made, kubeconfig_to):
     nodes = [node(f"n{number:04}", agent_status="enforcing") for number in range(300)]
     made.answers["/api/v1/nodes"] = listed(*nodes)
-    made.answers["/api/v1/pods"] = listed()
+    made.answers["/api/v1/namespaces/temper/pods"] = listed()
 
     def slowly(_query):
         threading.Event().wait(0.01)
@@ -196,7 +196,7 @@ def test_a_reader_that_goes_away_is_no_error_and_cuts_nothing_short(made, kubeco
 @pytest.mark.parametrize("program", [[PLUGIN], [TEMPER, "k8s"]], ids=["kubectl", "temper"])
 def test_an_interruption_ends_the_wait_without_a_trace(made, kubeconfig_to, program):
     made.answers["/api/v1/nodes"] = listed(node("one", agent_status="enforcing"))
-    made.answers["/api/v1/pods"] = listed(agent("one"))
+    made.answers["/api/v1/namespaces/temper/pods"] = listed(agent("one"))
     made.answers["/api/v1/nodes/one"] = {}
     command = [*program, "restore", "one", "--kubeconfig", str(kubeconfig_to(made.url))]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.kube_client.made_server import DROP, agent, listed, node
 from tests.kubernetes.tools.conftest import here
 
-NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/temper/pods"
 BUSY = (429, {"kind": "Status", "message": "too many requests"}, {"Retry-After": "1"})
 
 

@@ -105,8 +105,8 @@ def test_without_the_right_to_list_pods_nodes_are_told_and_agents_are_not_missed
     gone = next(line for line in done.stdout.splitlines() if line.startswith("gone"))
     assert gone.split()[-3:] == ["?", "-", "-"]
     assert done.stderr == (
-        "not known: the agents' pods: forbidden: nobody lacks the right to list pods in the whole "
-        "cluster\n"
+        "not known: the agents' pods: forbidden: nobody lacks the right to list pods in the "
+        "namespace temper\n"
     )
 
 

@@ -72,6 +72,12 @@ seccompProfile:
 {{- end -}}
 
 {{/* A pod of a hook: everything of its spec but account and container. */}}
+{{/* They keep a record of each node and of each agent. */}}
+{{- define "temper.hookResources" -}}
+requests: {cpu: 10m, memory: 64Mi}
+limits: {memory: 512Mi}
+{{- end -}}
+
 {{- define "temper.hookPod" -}}
 securityContext:
   {{- include "temper.powerlessPod" . | nindent 2 }}

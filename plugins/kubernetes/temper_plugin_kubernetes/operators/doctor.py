@@ -32,7 +32,7 @@ def command(
     """
     options = asked_of(kubeconfig, context, namespace, output)
     with ApiServer(options.access) as api:
-        fleet = read_fleet(api)
+        fleet = read_fleet(api, options.namespace)
         kubelet_answers = kubelets.Kubelets({})
         if not no_kubelets:
             names = [node.name for node in fleet.nodes if node.is_ready]

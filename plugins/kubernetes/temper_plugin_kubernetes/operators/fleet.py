@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from temper_core import Tier
 from temper_kube.api_server import ApiServer
@@ -190,18 +191,26 @@ class Fleet:
         return (node.agent for node in self.nodes if node.agent is not None)
 
 
-def read_fleet(api: ApiServer, selector: str = "", *, now: datetime | None = None) -> Fleet:
-    """Read nodes and agents. Raise ForbiddenError if nodes may not be listed."""
-    now = now or datetime.now(UTC)
-    nodes = list(api.list("/api/v1/nodes", selector))
+def read_fleet(
+    api: ApiServer, namespace: str, selector: str = "", *, now: datetime | None = None
+) -> Fleet:
+    """Read nodes, and agents in *namespace*. Raise ForbiddenError if nodes may not be listed."""
+    nodes = api.read("/api/v1/nodes", partial(_node, now=now or datetime.now(UTC)), selector)
     unknown: tuple[Unknown, ...] = ()
-    agents: dict[str, AgentPod] | None = None
+    agents: dict[str, AgentPod] = {}
     try:
-        agents = by_node(agent_pod(item) for item in api.list("/api/v1/pods", AGENTS))
+        agents = by_node(read_agents(api, namespace))
     except ForbiddenError as error:
         unknown = (Unknown("the agents' pods", str(error)),)
-    fleet_nodes = [_node(item, agents, now) for item in nodes]
+    fleet_nodes = [
+        evolve(node, agent=agents.get(node.name), are_pods_known=not unknown) for node in nodes
+    ]
     return Fleet(tuple(sorted(fleet_nodes, key=lambda node: (node.standing, node.name))), unknown)
+
+
+def read_agents(api: ApiServer, namespace: str) -> tuple[AgentPod, ...]:
+    """Return the agents' pods. In other namespaces whoever may create pods can use their labels."""
+    return api.read(f"/api/v1/namespaces/{namespace}/pods", agent_pod, AGENTS)
 
 
 def by_node(pods: Iterable[AgentPod]) -> dict[str, AgentPod]:
@@ -256,7 +265,7 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else None
 
 
-def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> FleetNode:
+def _node(item: Json, now: datetime) -> FleetNode:
     metadata, status = item["metadata"], item.get("status") or {}
     info: Mapping[str, Any] = status.get("nodeInfo") or {}
     annotations = {
@@ -273,9 +282,7 @@ def _node(item: Json, agents: Mapping[str, AgentPod] | None, now: datetime) -> F
         kubelet=info.get("kubeletVersion", ""),
         provider=(item.get("spec") or {}).get("providerID", "").partition(":")[0],
         is_ready=_is_ready(status.get("conditions") or ()),
-        agent=(agents or {}).get(metadata["name"]),
         age_s=_age(annotations.get(UPDATED, ""), now),
-        are_pods_known=agents is not None,
     )
 
 

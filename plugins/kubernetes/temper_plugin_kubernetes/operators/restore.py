@@ -63,7 +63,14 @@ def command(  # noqa: PLR0913 - one for each option
         outcomes = (
             release_nodes(api, nodes, tell)
             if release
-            else restore_nodes(api, nodes, timeout_s=timeout, is_uninstall=uninstall, tell=tell)
+            else restore_nodes(
+                api,
+                options.namespace,
+                nodes,
+                timeout_s=timeout,
+                is_uninstall=uninstall,
+                tell=tell,
+            )
         )
     if options.is_json:
         _print_json(outcomes)

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from attrs import frozen
@@ -16,7 +17,7 @@ from temper_kube.watch_status import WatchStatus
 from temper_plugin_kubernetes.annotation_requests import KILL_SWITCH, RESTORE, UNINSTALL
 from temper_plugin_kubernetes.annotations import LEFT, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.node import NODES
-from temper_plugin_kubernetes.operators.fleet import AGENTS, agent_pod
+from temper_plugin_kubernetes.operators.fleet import read_agents
 
 FILES_MAY_REMAIN = "files may remain on the node: run `temper restore` there"
 STEP_S = 0.2
@@ -93,15 +94,23 @@ class _Answers:
 
 
 def restore_nodes(
-    api: ApiServer, names: Collection[str], *, timeout_s: float, is_uninstall: bool, tell: Tell
+    api: ApiServer,
+    namespace: str,
+    names: Collection[str],
+    *,
+    timeout_s: float,
+    is_uninstall: bool,
+    tell: Tell,
 ) -> list[RestoreOutcome]:
     """Request restoring of the nodes called *names* (empty: all), and wait for their answers.
 
+    The agents are those in *namespace*.
+
     With *is_uninstall* all annotations are removed from the Node objects, with or without an
-    answer: the agents are about to be removed. Raises InputError for an unknown node.
+    answer: the agents are about to be removed. Raises InputError for an unknown node or namespace.
     """
     present = _chosen(api, names)
-    agents = _with_agents(api)
+    agents = _with_agents(api, namespace)
     outcomes: list[RestoreOutcome] = []
 
     def note(outcome: RestoreOutcome) -> None:
@@ -155,13 +164,22 @@ def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, st
     return {name: annotations_by_node[name] for name in names or annotations_by_node}
 
 
-def _with_agents(api: ApiServer) -> set[str] | None:
+def _with_agents(api: ApiServer, namespace: str) -> set[str] | None:
     """Return the nodes with a running agent. None if pods may not be listed."""
     try:
-        pods = [agent_pod(item) for item in api.list("/api/v1/pods", AGENTS)]
+        pods = read_agents(api, namespace)
+        if not pods:
+            _ensure_exists(api, namespace)
     except ForbiddenError:
         return None
     return {pod.node for pod in pods if not pod.is_failing and pod.phase == "Running"}
+
+
+def _ensure_exists(api: ApiServer, namespace: str) -> None:
+    """Raise InputError if there is no *namespace*: all agents would seem to be gone."""
+    with suppress(ForbiddenError):
+        if api.find(f"/api/v1/namespaces/{namespace}") is None:
+            raise InputError(f"there is no namespace {namespace}: name Temper's with --namespace")
 
 
 def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> RestoreOutcome:

@@ -20,6 +20,9 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OVERCOMMIT = "temper.codes/overcommit=enabled"
 AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
+LONGEST_IMAGE = 512
+"""An image's reference is no longer. Whoever may create a Deployment writes up to 1.5 MiB there."""
+MAY_LOAD_BPF = {"ALL", "BPF", "SYS_ADMIN"}
 
 
 @frozen
@@ -102,11 +105,11 @@ def conflicting_software(api: ApiServer, namespace: str) -> Iterator[Finding]:
     for kind, path in WORKLOADS:
         for item in api.list(path):
             metadata = item["metadata"]
-            if metadata.get("namespace") == namespace or _is_ours(metadata):
+            if metadata.get("namespace") == namespace:
                 continue
-            text = " ".join(_names(item))
+            names = _names(item)
             for rival in RIVALS:
-                if re.search(rival.pattern, text):
+                if any(re.search(rival.pattern, name) for name in names) and _counts(rival, item):
                     where = f"{kind} {metadata.get('namespace')}/{metadata['name']}"
                     places.setdefault(rival.check, []).append(where)
     yield from (_conflict(rival, places[rival.check]) for rival in RIVALS if rival.check in places)
@@ -154,13 +157,32 @@ def _conflict(rival: Rival, where: Sequence[str]) -> Finding:
     return make(rival.check, f"{rival.name} runs ({named(where)}): {rival.why}", rival.remedy)
 
 
-def _is_ours(metadata: Mapping[str, Any]) -> bool:
-    return (metadata.get("labels") or {}).get("app.kubernetes.io/name") == "temper"
+def _counts(rival: Rival, item: Json) -> bool:
+    """Whether *item* is what its name says. Only one with rights and pods is a scheduler.
+
+    Names are free to choose. Rights are the cluster's to grant, and pods are counted by its
+    controllers.
+    """
+    if not rival.is_foreign_scheduler:
+        return True
+    status = item.get("status") or {}
+    has_pods = status.get("currentNumberScheduled") or status.get("replicas")
+    return bool(has_pods) and any(map(_may_load_bpf, _containers(item)))
+
+
+def _may_load_bpf(container: Mapping[str, Any]) -> bool:
+    context = container.get("securityContext") or {}
+    added = (context.get("capabilities") or {}).get("add") or ()
+    names = {name.upper().removeprefix("CAP_") for name in added}
+    return bool(context.get("privileged")) or not names.isdisjoint(MAY_LOAD_BPF)
+
+
+def _containers(item: Json) -> Sequence[Mapping[str, Any]]:
+    return item["spec"]["template"]["spec"].get("containers") or ()
 
 
 def _names(item: Json) -> list[str]:
-    pod = item["spec"]["template"]["spec"]
-    images = [container.get("image", "") for container in pod.get("containers") or ()]
+    images = [container.get("image", "")[:LONGEST_IMAGE] for container in _containers(item)]
     return [item["metadata"]["name"], *images]
 
 

@@ -38,7 +38,7 @@ def command(
     """
     options = asked_of(kubeconfig, context, namespace, output)
     with ApiServer(options.access) as api:
-        fleet = read_fleet(api, selector)
+        fleet = read_fleet(api, options.namespace, selector)
     nodes = [node for node in fleet.nodes if not (not_enforcing and node.mode == "enforcing")]
     if options.is_json:
         click.echo(json.dumps(document(fleet, nodes), indent=2))
