@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 OWNING_TIERS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL)
+FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
+"""The tiers whose exclusive groups own cores: those of a PriorityClass, which a quota can limit."""
 BY_NICE = (Treatment.LATENCY, Treatment.BOOST)
 """Treatments within the layer of the tier, by nice values that steering sets."""
 IMPORTANCE = {treatment: rank for rank, treatment in enumerate(Treatment)}
@@ -200,11 +202,7 @@ def _unseen(tier_pods: TierPods, position: int) -> tuple[Refusal, ...]:
 
 def _sized(tier_pods: TierPods, group: ThreadGroup) -> Settled:
     refusals: tuple[Refusal, ...] = ()
-    if tier_pods.tier not in OWNING_TIERS:
-        why = f"tier {tier_pods.tier} owns no CPUs; the threads stay with the rest of their pod"
-        return Treatment.NORMAL, (("folded", why),)
-    if _is_shadowed(tier_pods, group):
-        why = "every thread that it names is taken by an earlier group"
+    if why := _why_folded(tier_pods, group):
         return Treatment.NORMAL, (("folded", why),)
     if group.treatment is Treatment.EXCLUSIVE:
         if exclusive_cores(tier_pods, group):
@@ -217,6 +215,18 @@ def _sized(tier_pods: TierPods, group: ThreadGroup) -> Settled:
         return Treatment.LATENCY, refusals
     why = "latency for all threads of a pod is its tier's work; they stay in that layer"
     return Treatment.NORMAL, (*refusals, ("folded", why))
+
+
+def _why_folded(tier_pods: TierPods, group: ThreadGroup) -> str:
+    """Return why the group's threads stay with the rest of their pod. Empty if they need not."""
+    tier = tier_pods.tier
+    if tier not in OWNING_TIERS:
+        return f"tier {tier} owns no CPUs; the threads stay with the rest of their pod"
+    if _is_shadowed(tier_pods, group):
+        return "every thread that it names is taken by an earlier group"
+    if group.treatment is Treatment.EXCLUSIVE and tier not in FENCING_TIERS:
+        return f"tier {tier} fences no CPUs; the threads stay in the layer of their tier"
+    return ""
 
 
 def _is_shadowed(tier_pods: TierPods, group: ThreadGroup) -> bool:

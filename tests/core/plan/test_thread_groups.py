@@ -168,14 +168,30 @@ def test_an_exclusive_group_that_leaves_no_core_to_the_rest_of_its_pod_stays_wit
     assert made.layer_named("open").members == ()
 
 
-def test_an_exclusive_group_is_protected_in_every_tier(plan, pod, profile, group):
-    hot = profile("web", group("hot", "hot", treatment="exclusive"))
-    busy = pod("a", 0, 1000, annotations={"temper.codes/workload-profile": "web"})
+@pytest.mark.parametrize(("priority", "tier"), [(CRITICAL, "critical"), (HIGH, "high")])
+def test_an_exclusive_group_is_protected_in_the_tiers_that_fence(
+    plan, pod, profile, group, priority, tier
+):
+    hot = profile("web", group("hot", "hot", treatment="exclusive", cpu_fraction=0.5))
+    busy = pod("a", priority, 2000, annotations={"temper.codes/workload-profile": "web"})
 
     made = plan(busy, profiles=[hot], cores=8)
 
-    assert made.layer_named("web.hot.normal").protected
-    assert not made.layer_named("normal").protected
+    assert made.layer_named(f"web.hot.{tier}").protected
+
+
+@pytest.mark.parametrize("priority", [None, 0, 99_999])
+def test_an_annotation_fences_no_cores_for_a_pod_without_a_class_that_does(
+    plan, pod, profile, group, codes, priority
+):
+    hot = profile("web", group("hot", "hot", treatment="exclusive"))
+    busy = pod("a", priority, 4000, annotations={"temper.codes/workload-profile": "web"})
+
+    made = plan(busy, profiles=[hot], cores=8)
+
+    assert made.layer_named("web.hot.normal") is None
+    assert not any(layer.kind is LayerKind.CONFINED for layer in made.layers)
+    assert ("folded", "web.hot.normal") in codes(made)
 
 
 def test_low_and_background_pods_get_no_group_layers(plan, pod, mysql, with_image, codes):
@@ -317,7 +333,7 @@ def test_more_groups_than_layers_fold_the_least_important(
 ):
     profiles = [profile(f"p{n:02}", group("hot", "hot", treatment="exclusive")) for n in range(20)]
     pods = [
-        with_image(pod(f"x{n:02}", CRITICAL if n % 2 else None, 1000), f"p{n:02}:1")
+        with_image(pod(f"x{n:02}", CRITICAL if n % 2 else HIGH, 1000), f"p{n:02}:1")
         for n in range(20)
     ]
 
@@ -327,10 +343,10 @@ def test_more_groups_than_layers_fold_the_least_important(
     assert len(made.layers) == 16
     assert own == [
         *(f"p{n:02}.hot.critical" for n in range(1, 20, 2)),
-        "p00.hot.normal",
-        "p02.hot.normal",
+        "p00.hot.high",
+        "p02.hot.high",
     ]
-    assert ("folded", "p18.hot.normal") in codes(made)
+    assert ("folded", "p18.hot.high") in codes(made)
 
 
 def test_of_equal_groups_the_first_of_their_profile_keep_their_layers(
