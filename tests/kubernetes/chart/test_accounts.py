@@ -10,6 +10,7 @@ import httpx2
 import pytest
 import yaml
 
+from temper_plugin_kubernetes.events import LONGEST_MESSAGE, EventSubject, NodeEvent, event_object
 from tests.control_plane.cluster import PATCHES, pod, unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
 
@@ -194,6 +195,24 @@ def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, re
 EVENTS = "/api/v1/namespaces/kube-system/events"
 
 
+LONG = "x" * 254
+REFUSED_OF_EVENTS = {
+    "a long reason": {"reason": LONG},
+    "a long action": {"action": LONG},
+    "a long instance": {"reportingInstance": LONG},
+    "a long host": {"source": {"component": "temper-agent", "host": LONG}},
+    "a long field": {
+        "involvedObject": {"kind": "Pod", "namespace": "kube-system", "fieldPath": LONG}
+    },
+    "a long beginning of a name": {"metadata": {"namespace": "kube-system", "generateName": LONG}},
+    "labels": {"metadata": {"namespace": "kube-system", "generateName": "a", "labels": {"a": "b"}}},
+    "finalizers": {
+        "metadata": {"namespace": "kube-system", "generateName": "a", "finalizers": ["a.b/c"]}
+    },
+    "a related object": {"related": {"kind": "Pod", "name": LONG}},
+}
+
+
 def event(component, **metadata):
     involved = {"kind": "Pod", "name": "n", "namespace": "kube-system", "apiVersion": "v1"}
     return {
@@ -223,7 +242,16 @@ def test_agents_write_no_event_in_the_name_of_another_component(plane, release):
     wait_until(lambda: refuses("POST", EVENTS, forged), "the policy is in force", 30)
     assert refuses("PATCH", path, {"message": "all is well"}, **PATCHES)
     assert refuses("PATCH", path, {"reportingComponent": "temper-agent"}, **PATCHES)
+    odd = {
+        what: {**event("temper-agent", generateName="ours-"), **change}
+        for what, change in REFUSED_OF_EVENTS.items()
+    }
+    assert {what for what, body in odd.items() if not refuses("POST", EVENTS, body)} == set()
     plane.call("POST", EVENTS, event("temper-agent", generateName="ours-"), **authorization)
+    node = EventSubject("Node", "n" * 253, "u")
+    longest = NodeEvent(node, "SafeMode", "m" * LONGEST_MESSAGE)
+    body = event_object(longest, "2026-01-01T00:00:00Z", node.name)
+    plane.call("POST", "/api/v1/namespaces/default/events", body, **authorization)
 
 
 @pytest.mark.parametrize("name", ["temper-agent-nodes", "temper-agent-events"])
