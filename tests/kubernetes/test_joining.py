@@ -173,6 +173,19 @@ def test_a_claim_that_is_refused_is_logged_once(listing):
     assert (warning["pod"], warning["cgroup_of"]) == ("default/impostor", "default/victim")
 
 
+def test_pods_of_one_namespace_that_cannot_be_read_silence_nothing_about_another(listing):
+    def odd(namespace, number):
+        metadata = {"name": f"p{number}", "namespace": namespace, "uid": f"{namespace}-{number}"}
+        return {"metadata": metadata, "spec": {"containers": "none"}}
+
+    with capture_logs() as logs:
+        listing.replaced([odd("evil", number) for number in range(60)])
+        listing.changed("ADDED", odd("shop", 1))
+
+    names = [entry["pod"] for entry in logs if entry["event"] == "pod_not_read"]
+    assert names == [*(f"p{number}" for number in range(20)), "p1"]
+
+
 def test_what_changes_nothing_about_a_pod_is_no_news(listing):
     told = []
     listing = Listing(Account(), lambda: told.append(listing.now()))

@@ -7,6 +7,7 @@ import structlog
 from attrs import evolve, field, frozen
 
 from temper_core import DocumentError, Pod, claim_rank, read_pod_object
+from temper_kube.bounded_warnings import BoundedWarnings
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
 
@@ -57,7 +58,7 @@ class Listing:
         self._listed = Listed()
         self._is_stale = False
         self._lock = threading.Lock()
-        self._warnings = 0
+        self._warnings = BoundedWarnings()
         self._refused: frozenset[tuple[str, str]] = frozenset()
 
     def now(self) -> Listed:
@@ -107,13 +108,13 @@ class Listing:
 
     def _read(self, item: Json, *, otherwise: _Known | None) -> _Known | None:
         metadata = item.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
+        metadata = metadata if isinstance(metadata, dict) else {}
+        name = metadata.get("name")
         try:
             return _known(item, metadata, f"pod {name}")
         except DocumentError as error:
             self._account.count(UNREADABLE, "pods")
-            if self._warnings < MOST_WARNINGS:
-                self._warnings += 1
+            if self._warnings.allows(metadata.get("namespace")):
                 log.warning("pod_not_read", pod=name, problems=list(error.problems[:5]))
             return otherwise
 

@@ -159,6 +159,12 @@ REFUSED = {
     "an annotation of theirs is added": {"metadata": {"annotations": {"example.com/new": "x"}}},
     "an annotation of theirs is changed": {"metadata": {"annotations": {"example.com/a": "y"}}},
     "an annotation of theirs is removed": {"metadata": {"annotations": {"example.com/a": None}}},
+    "the kill switch is withdrawn": {
+        "metadata": {"annotations": {"temper.codes/safe-mode-requested": None}}
+    },
+    "the kill switch is changed": {
+        "metadata": {"annotations": {"temper.codes/safe-mode-requested": "false"}}
+    },
     "an annotation is long": {"metadata": {"annotations": {"temper.codes/fill": "x" * 1025}}},
     "annotations are many": {
         "metadata": {"annotations": {f"temper.codes/fill-{number}": "" for number in range(33)}}
@@ -171,7 +177,8 @@ def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, re
     node = unique("node")
     plane.node(node)
     path = f"/api/v1/nodes/{node}"
-    plane.call("PATCH", path, {"metadata": {"annotations": {"example.com/a": "x"}}}, **PATCHES)
+    theirs = {"example.com/a": "x", "temper.codes/safe-mode-requested": "true"}
+    plane.call("PATCH", path, {"metadata": {"annotations": theirs}}, **PATCHES)
     release.installed("--set", "restoreOnUninstall=false")
     as_agent = {"Authorization": f"Bearer {plane.token('temper-agent', NAMESPACE)}", **PATCHES}
 
@@ -184,9 +191,7 @@ def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, re
     assert {what for what, change in REFUSED.items() if not refuses(change)} == set()
     plane.call("PATCH", path, {"metadata": {"annotations": ALLOWED}}, **as_agent)
     gone = {"metadata": {"annotations": {"temper.codes/agent-status": None}}}
-    assert plane.call("PATCH", path, gone, **as_agent)["metadata"]["annotations"] == {
-        "example.com/a": "x"
-    }
+    assert plane.call("PATCH", path, gone, **as_agent)["metadata"]["annotations"] == theirs
     # Whoever else may change nodes goes on doing so.
     plane.call("PATCH", path, {"metadata": {"labels": {"example.com/pool": "a"}}}, **PATCHES)
     plane.without_node(node)

@@ -106,10 +106,18 @@ def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
     name = limit_range["metadata"]["name"]
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         least = (limit.get("min") or {}).get("cpu")
-        if least is not None and cpu_millis(least) > LEAST_MILLIS:
+        if least is not None and _millis(least) > LEAST_MILLIS:
             yield f"LimitRange {name}: refuses requests below {least}"
         if "cpu" in (limit.get("maxLimitRequestRatio") or {}):
             yield f"LimitRange {name}: refuses limits that are a multiple of the request"
+
+
+def _millis(quantity: object) -> int:
+    """Return the millicores of *quantity*. 0 for a negative one, which the API server takes too."""
+    try:
+        return cpu_millis(quantity)
+    except InputError:
+        return 0
 
 
 def _as_table(standings: Iterable[NamespaceStanding]) -> str:

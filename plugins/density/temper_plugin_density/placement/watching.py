@@ -10,6 +10,7 @@ import structlog
 
 from temper_core import InputError
 from temper_kube.access import Access
+from temper_kube.bounded_warnings import BoundedWarnings
 from temper_kube.list_pages import PAGE, Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
@@ -28,7 +29,6 @@ PODS = Query(
 Call = Callable[..., object]
 """Calls a function of the ledger with its arguments on the ledger's thread."""
 
-MOST_WARNINGS = 20
 """Malformed pods that are logged. All are counted."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -69,6 +69,7 @@ class PodFollower:
         self._ledger = ledger
         self._reader = reader
         self._call = call
+        self._warnings = BoundedWarnings()
         self.unreadable = 0
 
     def replaced(self, items: Iterable[Json]) -> None:
@@ -92,7 +93,9 @@ class PodFollower:
             return self._reader.bound(item)
         except InputError as error:
             self.unreadable += 1
-            if self.unreadable <= MOST_WARNINGS:
+            metadata = item.get("metadata")
+            namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+            if self._warnings.allows(namespace):
                 log.warning("pod_not_read", uid=uid_of(item), reason=str(error))
             return None
 
