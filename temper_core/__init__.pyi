@@ -3,7 +3,7 @@ from temper_core.bpf.package import load_object
 from temper_core.bpf.skeleton import Skeleton
 from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
-from temper_core.directory_tree import directories_below as directories_below
+from temper_core.directory_tree import directories_below
 from temper_core.documents import fit, parse_json, read_json, read_text
 from temper_core.errors import (
     BpfError,
@@ -219,6 +219,7 @@ __all__ = [
     "configure_logs",
     "cpu_millis",
     "deliver",
+    "directories_below",
     "event_stream",
     "explain_bpf_error",
     "find_pod_cgroups",

@@ -90,6 +90,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper profiles test": "trainer",
     "temper trace": "tracer",
     "temper wakes": "tracer",
+    "kubectl temper rightsize": "rightsizer",
     "kubectl temper trace": "tracer",
     "kubectl temper trace-compare": "tracer",
 }

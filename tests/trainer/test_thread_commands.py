@@ -179,6 +179,23 @@ def test_a_hang_up_does_not_end_a_recording_that_nohup_started(sleeper, tmp_path
     assert "interrupted" not in result.stderr
 
 
+def test_a_link_that_takes_the_place_of_the_file_meanwhile_is_not_followed(sleeper, tmp_path):
+    path, precious = tmp_path / "shop.json", tmp_path / "precious"
+    precious.write_text("precious")
+
+    def swap():
+        path.unlink()
+        path.symlink_to(precious)
+
+    swapping = threading.Timer(0.3, swap)
+    swapping.start()
+    result = run("record", "--pid", sleeper.pid, "--seconds", 1, "-o", path)
+    swapping.join()
+
+    assert result.exit_code == 0
+    assert precious.read_text() == "precious"
+
+
 def test_a_recording_that_cannot_be_written_leaves_no_file(sleeper, tmp_path):
     path = tmp_path / "shop.json"
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)

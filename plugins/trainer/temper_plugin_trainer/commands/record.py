@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,10 @@ def command(
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
     draft = _draft(options["program"], options["version"], options["repeated_by"])
-    with _reserved(output):
+    with _reserved(output) as file:
         sampler = _sampled(_source(pids, pod, options["settings"]), seconds)
         sampler.close()
-        _write(recorded_table(draft, sampler), output)
+        _write(recorded_table(draft, sampler), output, file)
 
 
 def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> ProcessSource:
@@ -91,13 +92,16 @@ def _draft(program: str | None, version: str, repeated_by: str) -> ThreadTable:
 
 
 @contextmanager
-def _reserved(output: Path) -> Iterator[None]:
-    """Create the file before recording, and remove it if nothing was recorded."""
+def _reserved(output: Path) -> Iterator[FileIO | None]:
+    """Create the file before recording, and remove it if nothing was recorded.
+
+    It stays open, since the owner of its directory may put a link in its place meanwhile.
+    """
     if str(output) == "-":
-        yield
+        yield None
         return
     try:
-        output.touch(exist_ok=False)
+        file = output.open("xb", buffering=0)
     except FileExistsError as error:
         why = "already exists; remove it or name another file"
         raise InputError(f"{output}: {why}") from error
@@ -105,20 +109,23 @@ def _reserved(output: Path) -> Iterator[None]:
         raise InputError(f"{output}: {error.strerror or error}") from error
     is_written = False
     try:
-        yield
+        with file:
+            yield file
         is_written = True
     finally:
         if not is_written:
             output.unlink(missing_ok=True)
 
 
-def _write(table: ThreadTable, output: Path) -> None:
+def _write(table: ThreadTable, output: Path, file: FileIO | None) -> None:
     text = thread_table_text(table)
-    if str(output) == "-":
+    if file is None:
         sys.stdout.write(text)
         return
+    left = text.encode()
     try:
-        output.write_text(text, encoding="utf-8")
+        while left:
+            left = left[file.write(left) :]
     except OSError as error:
         raise InputError(f"{output}: {error.strerror or error}") from error
     threads = sum(row.count for row in table.threads)
