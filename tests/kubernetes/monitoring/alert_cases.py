@@ -14,6 +14,7 @@ SERIES = {
     "stretched": 'temper_observe_stretched{instance="%s"}',
     "period": 'temper_observe_period_seconds{instance="%s"}',
     "age": 'temper_pods_age_seconds{instance="%s"}',
+    "look": 'temper_snapshot_age_seconds{instance="%s"}',
     "webhook": 'up{instance="%s",job="temper-webhook"}',
     "admissions": 'temper_overcommit_admissions_total{instance="%s",outcome="%s"}',
     "expiry": 'temper_overcommit_certificate_expiry_timestamp_seconds{instance="%s"}',
@@ -45,6 +46,7 @@ HEALTHY = {
     of("stretched", "a"): "0x3000",
     of("period", "a"): "5x3000",
     of("age", "a"): "20x3000",
+    of("look", "a"): "5x3000",
     of("webhook", "w"): "1x3000",
     of("admissions", "w", "lowered"): "0+60x3000",
     of("admissions", "w", "failed"): "0x3000",
@@ -152,6 +154,14 @@ CASES = {
     "the pods are old": (
         {**node("a", ENFORCING), of("age", "a"): "0x10 0+60x60"},
         {15: "", 20: "TemperPodsStale"},
+    ),
+    "looks at the node fail": (
+        {**node("a", ENFORCING), of("look", "a"): "5x10 0+60x60"},
+        {15: "", 22: "TemperObservationStale"},
+    ),
+    "looks at the node are seldom": (
+        {**node("a", ENFORCING), of("look", "a"): "120x60"},
+        {40: ""},
     ),
     "the API server is asked every half minute": (
         {**node("a", ENFORCING), of("age", "a"): "30x60"},
