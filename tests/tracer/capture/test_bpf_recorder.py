@@ -214,6 +214,21 @@ def test_a_full_ring_keeps_the_oldest_events_and_counts_the_others(spawn, tell):
     assert sum(losses.by_cpu.values()) == losses.count
 
 
+def test_a_drain_is_due_when_a_ring_fills_or_as_many_events_wait_as_are_asked_for(spawn, tell):
+    with (
+        busy(spawn, tell, 10 * ROUNDS) as (_, go),
+        BpfRecorder.open(Selection(), bits=12) as recorder,
+    ):
+        assert not recorder.is_due(1)
+        recorder.begin()
+        go()
+        recorder.end()
+
+        assert recorder.is_due(1_000_000)
+        recorder.drain()
+        assert not recorder.is_due(1)
+
+
 def test_a_ring_that_wraps_keeps_the_newest_events(spawn, tell):
     with (
         busy(spawn, tell, 10 * ROUNDS) as (_, go),

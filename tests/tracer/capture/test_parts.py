@@ -9,7 +9,7 @@ import pytest
 
 from temper_core import InputError
 from temper_plugin_tracer.capture import recording
-from temper_plugin_tracer.capture.bounds import Bounds
+from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.drained import Drained, Losses, gathered
 from temper_plugin_tracer.capture.flight_status import read_status
@@ -173,6 +173,9 @@ class Renaming:
     def end(self):
         pass
 
+    def is_due(self, _):
+        return True
+
     def drain(self):
         return Drained({0: events(1)}, names(*range(1, 5)))
 
@@ -193,6 +196,46 @@ def test_names_beyond_the_bound_are_counted_and_take_no_disk(tmp_path, monkeypat
     assert kept == [[1, 2, 3, 4], [1, 2], [], []]
     assert (recorded.names, recorded.losses.names) == (6, 7 + 10)
     assert recorded.events == 4
+
+
+class Filling(Renaming):
+    """A recorder whose buffers get another event by each look, and hold any number of them."""
+
+    drain_every_s = 0.001
+
+    def __init__(self):
+        self.waiting = 0
+
+    def is_due(self, most):
+        self.waiting += 1
+        return self.waiting >= most
+
+    def drain(self):
+        drained, self.waiting = Drained({0: events(*range(self.waiting))}), 0
+        return drained
+
+
+def test_buffers_that_are_not_due_are_drained_when_a_bound_is_reached(tmp_path):
+    with UnlinkedFile.create(tmp_path) as file:
+        raw = RawFile(file.descriptor)
+        bounds = Bounds(seconds=30.0, events=5, free_bytes=0)
+
+        recorded = record(Filling(), raw, file.descriptor, bounds, lambda: None)
+
+        counts = [drained.count for drained in raw.drains()]
+    assert (recorded.events, recorded.ending, counts) == (5, Ending.EVENTS, [5, 0])
+
+
+def test_what_was_not_due_is_drained_at_the_end(tmp_path):
+    looks = iter((None, None, Ending.ASKED))
+    with UnlinkedFile.create(tmp_path) as file:
+        bounds = Bounds(seconds=30.0, free_bytes=0)
+
+        recorded = record(
+            Filling(), RawFile(file.descriptor), file.descriptor, bounds, lambda: next(looks)
+        )
+
+    assert (recorded.events, recorded.ending) == (3, Ending.ASKED)
 
 
 def test_a_file_has_no_name_until_it_is_published(tmp_path):

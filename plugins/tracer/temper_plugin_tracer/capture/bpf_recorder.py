@@ -17,6 +17,7 @@ from temper_plugin_tracer.capture.flight_cost import KernelTally
 from temper_plugin_tracer.capture.kernel_layout import (
     EVENT_BYTES,
     NAME_BYTES,
+    RING,
     RING_BYTES,
     settings_of,
 )
@@ -32,6 +33,9 @@ BUSY_CPU = 2_000_000
 """Events of a CPU in a second, three times as many as two threads that wake each other without end.
 Up to 16 CPUs have rings that are drained before they could be full of so many."""
 LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.03, 0.12
+DUE_PART = 16
+"""A drain is due when a ring is full by this part. The rest holds what comes until the next look.
+A look takes 3 us, and a drain 50 at least, however little there is."""
 NAME_BITS = 17
 """131,072 names: a node's threads, noted at once at the beginning, and a storm of a million new
 ones a second between two drains."""
@@ -86,11 +90,10 @@ class BpfRecorder:
         self._links: list[int] = []
         self.drain_every_s = pause_s(1 << bits)
         self._open = skeleton.memory("is_open", mmap.PAGESIZE)
+        states = skeleton.memory("rings", RING_BYTES * cpus)
+        self._states = np.frombuffer(states, RING, count=cpus)
         self._rings = event_rings(
-            skeleton.memory("events", EVENT_BYTES * cpus << bits),
-            skeleton.memory("rings", RING_BYTES * cpus),
-            cpus=cpus,
-            bits=bits,
+            skeleton.memory("events", EVENT_BYTES * cpus << bits), states, cpus=cpus, bits=bits
         )
         (self._names,) = name_rings(
             skeleton.memory("names", NAME_BYTES << NAME_BITS),
@@ -148,6 +151,13 @@ class BpfRecorder:
         """Detach. Recorded events can still be drained."""
         _OPEN.pack_into(self._open, 0, 0)
         self._detach()
+
+    def is_due(self, most: int) -> bool:
+        """Whether a ring is full by a part, or *most* events are in the rings."""
+        events = self._states["reserved"] - self._states["taken"]
+        names = int(self._names.state["reserved"][0] - self._names.state["taken"][0])
+        is_filling = int(events.max()) >= self.ring_events // DUE_PART
+        return is_filling or names >= (1 << NAME_BITS) // DUE_PART or int(events.sum()) >= most
 
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""

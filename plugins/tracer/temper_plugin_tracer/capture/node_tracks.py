@@ -1,4 +1,4 @@
-"""Temper's own tracks in a trace: layers, the mode, pods and violations, by the agent's looks."""
+"""Temper's own tracks in a trace: layers, plan, mode, pods and violations, by the agent's looks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +19,7 @@ def write_tracks(writer: TraceWriter, looks: Sequence[Look], recorded: Recorded)
         return
     root = writer.track("Temper")
     _write_states(writer, writer.track("mode", root), _modes(seen), recorded)
+    _write_states(writer, writer.track("plan", root), _plans(seen), recorded)
     owners = writer.track("owner of each CPU", root)
     for cpu, states in _owners(seen).items():
         _write_states(writer, writer.track(f"CPU {cpu}", owners), states, recorded)
@@ -38,6 +39,11 @@ def _during(looks: Sequence[Look], recorded: Recorded) -> list[tuple[int, Look]]
 
 def _modes(seen: Sequence[tuple[int, Look]]) -> list[tuple[int, str]]:
     return [(ns, " ".join(filter(None, [look["mode"], look["reason"]]))) for ns, look in seen]
+
+
+def _plans(seen: Sequence[tuple[int, Look]]) -> list[tuple[int, str]]:
+    """Return the plans in force. One that follows another is the result of a swap."""
+    return [(ns, f"generation {look['generation']}" * bool(look["layers"])) for ns, look in seen]
 
 
 def _owners(seen: Sequence[tuple[int, Look]]) -> dict[int, list[tuple[int, str]]]:

@@ -34,6 +34,10 @@ class Recorder(Protocol):
         """Stop recording."""
         ...
 
+    def is_due(self, most: int) -> bool:
+        """Whether a drain is worth its CPU time: *most* events at least, or buffers that fill."""
+        ...
+
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""
         ...
@@ -86,6 +90,11 @@ class _Count:
             self.events + drained.count, self.names + kept, self.dropped_names + names - kept
         )
 
+    def left(self, bounds: Bounds) -> int:
+        """Return how many events the bounds leave."""
+        left_bytes = bounds.bytes - self.expected_bytes
+        return min(bounds.events - self.events, left_bytes // BYTES_OF_EVENT)
+
     @property
     def expected_bytes(self) -> int:
         """An upper estimate of the events in the finished file."""
@@ -113,7 +122,8 @@ def record(
                 ending = Ending.SECONDS
                 break
             time.sleep(min(recorder.drain_every_s, left_s))
-            count, ending = _drain(recorder, raw, count)
+            if recorder.is_due(count.left(bounds)):
+                count, ending = _drain(recorder, raw, count)
             ending = ending or asked_ending() or _reached(bounds, count, descriptor)
     finally:
         recorder.end()
