@@ -30,6 +30,7 @@ NOUNS: Mapping[type, str] = {
     bool: "true or false",
 }
 LARGEST_DOCUMENT_BYTES = 64 * 1024 * 1024
+DEEPEST_YAML = 500
 GZIP_MAGIC = b"\x1f\x8b"
 """The first bytes of a file of gzip (RFC 1952, 2.3.1)."""
 RECORDING_SUFFIX = ".rec.gz"
@@ -125,6 +126,43 @@ def parse_toml(text: str, *, source: str, misfit: str = "is not TOML") -> dict[s
     except (ValueError, RecursionError) as error:
         raise DocumentError(source, [f"{misfit}: {_parse_failure(error)}"]) from error
     return table
+
+
+def parse_yaml(text: str, *, source: str, aliases: bool = True) -> list[Any]:
+    """Parse each document of *text*. Raise DocumentError if it is neither JSON nor YAML.
+
+    Without *aliases* a text with any is refused. A few of them can stand for millions of values.
+    """
+    # Imported here, since JSON is more frequent, and the import takes longer than reading it.
+    import yaml  # noqa: PLC0415
+
+    # The tags !!int, !!bool and !!timestamp raise these for a value of another type.
+    failures = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        problem = _yaml_problem(yaml.parse(text, Loader=loader), yaml, aliases=aliases)
+        if not problem:
+            return list(yaml.load_all(text, Loader=loader))
+    except failures as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DocumentError(source, [f"is neither JSON nor YAML: {reason[:300]}"]) from error
+    raise DocumentError(source, [problem])
+
+
+def _yaml_problem(events: Iterable[Any], yaml: Any, *, aliases: bool) -> str:  # noqa: ANN401 - the module
+    """Return why the text is not built, or "".
+
+    libyaml builds nested values by recursion in C. Too deep a document crashes the process.
+    """
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEEPEST_YAML:
+            return f"is nested more than {DEEPEST_YAML} levels deep"
+        if not aliases and isinstance(event, yaml.AliasEvent):
+            return "has aliases (*), which are not supported here"
+    return ""
 
 
 def parse_json(text: str, *, source: str) -> Any:  # noqa: ANN401 - JSON may hold any value

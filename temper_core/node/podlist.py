@@ -1,6 +1,6 @@
 """Reads pods in the format of ``kubectl get pods -A -o json``, JSON or YAML."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from temper_core import documents
@@ -10,7 +10,6 @@ from temper_core.node.pod_fields import JsonObject
 from temper_core.node.pod_reading import has_ended, is_elsewhere, read_pod
 from temper_core.records.pods import Pod
 
-DEEPEST_YAML = 500
 LONGEST_KEY = 320
 KINDS = ("Pod", "PodList", "List")
 
@@ -84,39 +83,8 @@ def left_out_text(values: Mapping[str, Any], problem: str) -> str:
 def _documents(text: str, source: str) -> list[Any]:
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         return [documents.parse_json(text.lstrip("\ufeff"), source=source)]
-    return [document for document in _yaml_documents(text, source) if document is not None]
-
-
-def _yaml_documents(text: str, source: str) -> list[Any]:
-    # Imported here, since kubectl prints JSON, and the import takes longer than reading it.
-    import yaml  # noqa: PLC0415
-
-    # The tags !!int, !!bool and !!timestamp raise these for a value of another type.
-    failures = (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        depth = _depth(yaml.parse(text, Loader=loader), yaml)
-        if depth <= DEEPEST_YAML:
-            return list(yaml.load_all(text, Loader=loader))
-    except failures as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DocumentError(source, [f"is neither JSON nor YAML: {reason[:300]}"]) from error
-    raise DocumentError(source, [f"is nested more than {DEEPEST_YAML} levels deep"])
-
-
-def _depth(events: Iterable[Any], yaml: Any) -> int:  # noqa: ANN401 - the module
-    """Return the nesting depth of a document, or the first depth over ``DEEPEST_YAML``.
-
-    libyaml builds nested values by recursion in C. Too deep a document crashes the process.
-    """
-    depth = deepest = 0
-    for event in events:
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        deepest = max(deepest, depth)
-        if deepest > DEEPEST_YAML:
-            break
-    return deepest
+    parsed = documents.parse_yaml(text, source=source)
+    return [document for document in parsed if document is not None]
 
 
 def _pod_tables(documents: list[Any], problems: list[str]) -> Iterator[JsonObject]:

@@ -2,6 +2,7 @@
 
 import base64
 import os
+from pathlib import Path
 
 import pytest
 import yaml
@@ -90,13 +91,46 @@ def test_a_kubeconfig_that_makes_no_sense_is_refused_by_its_name(tmp_path, text,
     ("cluster", "user", "why"),
     [
         ({"server": "api:6443"}, {}, "is not a URL"),
+        ({"server": "127.0.0.1:hunter2@x"}, {}, "is not a URL"),
+        ({"server": "https://me:hunter2"}, {}, "is not a URL"),
+        ({"server": "https://me:hunter2@[x"}, {}, "is not a URL"),
         ({"server": "https://api", "certificate-authority-data": "%"}, {}, "cannot be used"),
         (None, {"exec": {"command": "aws"}}, "needs a credential program"),
     ],
 )
 def test_what_an_agent_does_not_take_is_refused(tmp_path, cluster, user, why):
-    with pytest.raises(InputError, match=why):
+    with pytest.raises(InputError, match=why) as caught:
         read_kubeconfig(kubeconfig(tmp_path / "odd", cluster, user))
+
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_few_aliases_that_stand_for_millions_of_names_are_refused(tmp_path):
+    path = tmp_path / "bomb"
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    path.write_text("\n".join([*lines, "clusters: [{name: *a8, cluster: {}}]"]))
+
+    with pytest.raises(InputError, match="has aliases"):
+        read_kubeconfig(str(path))
+
+
+def test_a_pipe_and_a_device_are_no_kubeconfigs(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    for path in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(InputError, match="is not a regular file"):
+            read_kubeconfig(path)
+
+
+def test_the_pipe_that_a_shell_makes_of_a_command_is_read(tmp_path):
+    reading, writing = os.pipe()
+    text = Path(kubeconfig(tmp_path / "plain", {"server": "https://api:6443"}, {})).read_bytes()
+    with os.fdopen(writing, "wb") as file:
+        file.write(text)
+
+    assert read_kubeconfig(f"/dev/fd/{reading}").host == "api"
+    os.close(reading)
 
 
 def test_an_authority_that_is_missing_is_a_server_that_is_away(tmp_path):

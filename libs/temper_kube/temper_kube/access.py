@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from attrs import field, frozen
 
@@ -121,10 +121,8 @@ def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: st
 
     Raises KeyError, TypeError, ValueError or InputError for malformed entries.
     """
-    url = urlsplit(cluster["server"])
+    url, host, port = _url_of(cluster["server"])
     is_tls = url.scheme == "https"
-    if not url.hostname:
-        raise ValueError(f"the server {cluster['server']!r} is not a URL")
     if "auth-provider" in user:
         raise ValueError("the user comes from an auth-provider, which is not supported")
     credentials = Credentials(
@@ -139,9 +137,21 @@ def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: st
         is_insecure=cluster.get("insecure-skip-tls-verify") is True,
         program=read_program(user["exec"], cluster) if user.get("exec") else None,
     )
-    port = url.port or (HTTPS_PORT if is_tls else HTTP_PORT)
+    port = port or (HTTPS_PORT if is_tls else HTTP_PORT)
     prefix, namespace = url.path.rstrip("/"), namespace or DEFAULT_NAMESPACE
-    return Access(url.hostname, port, is_tls, prefix, credentials, namespace)
+    return Access(host, port, is_tls, prefix, credentials, namespace)
+
+
+def _url_of(server: str) -> tuple[SplitResult, str, int | None]:
+    """Return the parts, host and port. No error quotes the text, which may hold a password."""
+    try:
+        url = urlsplit(server)
+        host, port = url.hostname, url.port
+    except ValueError:
+        url, host, port = SplitResult("", "", "", "", ""), None, None
+    if not host:
+        raise ValueError("its server is not a URL such as https://HOST:PORT")
+    return url, host, port
 
 
 def _own_namespace(directory: Path) -> str:

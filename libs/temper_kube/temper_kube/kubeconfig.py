@@ -7,10 +7,12 @@ from typing import Any
 
 from attrs import frozen
 
-from temper_core import InputError, MachineError
+from temper_core import DocumentError, InputError, MachineError, parse_yaml, read_text
 from temper_kube.access import Access, access_of, in_cluster
 
 DEFAULT = "~/.kube/config"
+LARGEST_BYTES = 8 * 1024 * 1024
+"""A context with its certificates takes 6 KiB."""
 FILES = ("certificate-authority", "client-certificate", "client-key", "tokenFile")
 SECTIONS = (("clusters", "cluster"), ("contexts", "context"), ("users", "user"))
 
@@ -91,13 +93,15 @@ def _home(path: str) -> Path:
 
 
 def _read(path: str) -> Table:
-    import yaml  # noqa: PLC0415 - not needed inside of a cluster
-
+    # A shell passes `<(command)` as such a path. Other pipes may block without end.
+    is_of_shell = path.startswith(("/dev/fd/", "/dev/stdin"))
     try:
-        table = yaml.safe_load(_home(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise InputError(f"{path}: cannot be read as a kubeconfig: {reason}") from error
+        text = read_text(_home(path), pipes=is_of_shell, largest_bytes=LARGEST_BYTES)
+        documents = parse_yaml(text, source=path, aliases=False)
+    except DocumentError as error:
+        why = error.problems[0]
+        raise InputError(f"{path}: cannot be read as a kubeconfig: {why}") from error
+    table = documents[0] if len(documents) == 1 else None
     if not isinstance(table, dict):
         raise InputError(f"{path}: is not a kubeconfig: it has no keys")
     return table
