@@ -165,6 +165,20 @@ def test_markdown_is_a_table(settings):
 
 
 @pytest.mark.usefixtures("learned")
+def test_prices_make_savings_of_what_is_requested(settings):
+    prices = ("--core-price", "0.05", "--gib-price", "0.01")
+
+    table = rightsize(settings, "easy", *prices).stdout
+    document = json.loads(rightsize(settings, "easy", *prices, "--output", "json").stdout)
+
+    assert "Identified savings, an estimate: " in table
+    assert document["prices"] == {"core_hour": 0.05, "gib_hour": 0.01}
+    (easy,) = document["containers"]
+    freed = (2000 - easy["recommended"]["cpu_request_millis"]) / 1000
+    assert document["identified_savings_per_month"] == pytest.approx(freed * 0.05 * 730, abs=0.01)
+
+
+@pytest.mark.usefixtures("learned")
 def test_a_page_has_plots_of_both_programs(settings):
     page = rightsize(settings, "--output", "html").stdout
 

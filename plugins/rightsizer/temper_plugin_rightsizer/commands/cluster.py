@@ -10,7 +10,7 @@ from temper_core.observed import rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.choices import advice_options, chosen
 from temper_plugin_rightsizer.commands.fleet import of_workload
-from temper_plugin_rightsizer.commands.showing import show_report, showing_options
+from temper_plugin_rightsizer.commands.showing import Showing, show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -45,9 +45,7 @@ def command(  # noqa: PLR0913 - one argument for each option
     namespace: str,
     only: tuple[str, ...],
     hours: int | None,
-    explain: bool,
-    fail_on_change: bool,
-    output: str,
+    showing: Showing,
     **choices: float | None,
 ) -> int:
     """Recommend requests and limits of the workloads of a cluster, or of WORKLOAD.
@@ -74,9 +72,4 @@ def command(  # noqa: PLR0913 - one argument for each option
         lambda asked, all_: progress.show(f"asked {asked} of {all_} agents"),
     )
     progress.end(f"{len(rows(document, 'containers'))} containers")
-    return show_report(
-        of_workload(document, workload),
-        explain=explain,
-        fail_on_change=fail_on_change,
-        output=output,
-    )
+    return show_report(of_workload(document, workload), showing)

@@ -20,10 +20,11 @@ def as_pull_request(document: Row) -> str:
     changing = needs_change(document)
     if not changing:
         return "No container should change"
+    totals = as_sentence({**document, "containers": changing})
     head = [
         f"Rightsize {_workloads(changing)}",
         "",
-        f"{len(changing)} containers should change. {as_sentence({'containers': changing})}",
+        f"{len(changing)} containers should change. {totals}",
         "",
         f"| {' | '.join((*HEADS, 'confidence'))} |",
         f"|{' --- |' * (len(HEADS) + 1)}",

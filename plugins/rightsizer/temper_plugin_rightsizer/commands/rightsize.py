@@ -18,7 +18,7 @@ from temper_plugin_rightsizer.commands.fleet import (
     fleet_report,
     of_workload,
 )
-from temper_plugin_rightsizer.commands.showing import show_report, showing_options
+from temper_plugin_rightsizer.commands.showing import Showing, show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
 
@@ -56,15 +56,13 @@ class PodOrCommand(click.Group):
 @fleet_options
 @settings_option
 @showing_options
-def show(  # noqa: PLR0913 - one argument for each option
+def show(
     *,
     pod: str | None,
     hours: int | None,
     fleet: FleetQuestion,
-    explain: bool,
-    fail_on_change: bool,
     settings_path: Path | None,
-    output: str,
+    showing: Showing,
     **choices: float | None,
 ) -> int:
     """Recommend requests and limits of the containers on this node, or of POD.
@@ -77,7 +75,7 @@ def show(  # noqa: PLR0913 - one argument for each option
         document = _of_pod(_asked(settings_path, hours, choices), pod)
     else:
         document = of_workload(fleet_report(fleet, hours, AdviceOptions(**chosen(choices))), pod)
-    return show_report(document, explain=explain, fail_on_change=fail_on_change, output=output)
+    return show_report(document, showing)
 
 
 command = PodOrCommand(

@@ -1,11 +1,13 @@
 """How a report is shown: the options that all of its commands have, and the output."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
+from attrs import fields, frozen
 
-from temper_core.console import EXIT_FINDINGS, Row, print_json, printable
+from temper_core.console import EXIT_FINDINGS, FiniteRange, Row, print_json, printable
 from temper_core.observed import rows
 from temper_plugin_rightsizer.commands.formats import (
     as_csv,
@@ -17,9 +19,9 @@ from temper_plugin_rightsizer.commands.formats import (
 from temper_plugin_rightsizer.commands.page import as_html
 from temper_plugin_rightsizer.commands.patches import as_patches
 from temper_plugin_rightsizer.commands.pull_request import as_pull_request
+from temper_plugin_rightsizer.commands.totals import savings_of
 from temper_plugin_rightsizer.commands.values import as_values
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 WRITERS: Mapping[str, Callable[[Row], str]] = {
     "csv": as_csv,
     "markdown": as_markdown,
@@ -28,12 +30,30 @@ WRITERS: Mapping[str, Callable[[Row], str]] = {
     "values": as_values,
     "pr": as_pull_request,
 }
+MOST_PRICE = 1e6
 FORMATS = ("table", "json", *WRITERS)
 
 
-def showing_options(function: Function) -> Function:
-    """Add ``--explain``, ``--fail-on-change`` and ``--output``. ``show_report`` takes them."""
+def showing_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give *command* the options of prices and of the output, as its argument ``showing``."""
+
+    @wraps(command)
+    def asking(**given: Any) -> int:  # noqa: ANN401 - click's own
+        names = [each.name for each in fields(Showing)]
+        return command(showing=Showing(**{name: given.pop(name) for name in names}), **given)
+
+    decorated: Callable[..., int] = asking
     options = (
+        click.option(
+            "--core-price",
+            type=FiniteRange(0.0, MOST_PRICE),
+            help="The price of a core for an hour, in any currency, for the identified savings.",
+        ),
+        click.option(
+            "--gib-price",
+            type=FiniteRange(0.0, MOST_PRICE),
+            help="The price of a GiB of memory for an hour.",
+        ),
         click.option(
             "--explain/--no-explain",
             default=True,
@@ -52,22 +72,44 @@ def showing_options(function: Function) -> Function:
         ),
     )
     for option in reversed(options):
-        function = option(function)
-    return function
+        decorated = option(decorated)
+    return decorated
 
 
-def show_report(document: Row, *, explain: bool, fail_on_change: bool, output: str) -> int:
+@frozen
+class Showing:
+    """How to show a report: the values of ``showing_options``."""
+
+    output: str
+    explain: bool
+    fail_on_change: bool
+    core_price: float | None
+    gib_price: float | None
+
+    def priced(self, document: Row) -> Row:
+        """Return *document* with the prices, and with what they make of it."""
+        if self.core_price is None and self.gib_price is None:
+            return document
+        prices = {"core_hour": self.core_price, "gib_hour": self.gib_price}
+        priced = {**document, "prices": prices}
+        savings = savings_of(priced)
+        month = None if savings is None else savings.per_month
+        return {**priced, "identified_savings_per_month": month}
+
+
+def show_report(document: Row, showing: Showing) -> int:
     """Print a report. Return the exit code: 1 for a change that is due, if asked to.
 
     Notes on what is not known go to standard error.
     """
+    document, output = showing.priced(document), showing.output
     for note in texts(document, "notes"):
         click.echo(f"note: {printable(note)}", err=True)
     if output == "json":
         print_json(document)
     else:
-        click.echo(_shown(document, output, explain))
-    return EXIT_FINDINGS if fail_on_change and needs_change(document) else 0
+        click.echo(_shown(document, output, showing.explain))
+    return EXIT_FINDINGS if showing.fail_on_change and needs_change(document) else 0
 
 
 def _shown(document: Row, output: str, explain: bool) -> str:

@@ -11,6 +11,38 @@ GIB = 1024.0**3
 PER_UNIT = {"cpu_request_millis": 1000.0, "memory_request_bytes": GIB}
 
 
+HOURS_OF_MONTH = 730
+"""Of a mean month: 365 days of 24 hours, by 12."""
+
+
+@frozen
+class Savings:
+    """What a month costs less if all requests follow the advice. An estimate.
+
+    It is real only once there are fewer or smaller nodes. What was realized is never in it.
+    """
+
+    cores: float
+    gib: float
+    core_hour: float
+    gib_hour: float
+
+    @property
+    def per_month(self) -> float:
+        """The amount, in the currency of the prices. Negative if more is advised."""
+        hourly = self.cores * self.core_hour + self.gib * self.gib_hour
+        return round(hourly * HOURS_OF_MONTH, 2)
+
+    @property
+    def text(self) -> str:
+        """The amount with its numbers."""
+        return (
+            f"Identified savings, an estimate: {self.per_month:.2f} a month = "
+            f"({self.cores:.2f} cores x {self.core_hour:g} + {self.gib:.2f} GiB x "
+            f"{self.gib_hour:g}) x {HOURS_OF_MONTH} h"
+        )
+
+
 @frozen
 class Total:
     """Cores or GiB that are requested *now*, and by the *advice*, of all replicas.
@@ -36,6 +68,18 @@ def total_of(document: Row, field: str) -> Total:
     )
 
 
+def savings_of(document: Row) -> Savings | None:
+    """Return the identified savings by the ``prices`` of *document*. None without any."""
+    prices = table(document, "prices")
+    core_hour, gib_hour = number(prices, "core_hour"), number(prices, "gib_hour")
+    if core_hour is None and gib_hour is None:
+        return None
+    cpu, memory = (total_of(document, field) for field in PER_UNIT)
+    return Savings(
+        cpu.now - cpu.advice, memory.now - memory.advice, core_hour or 0.0, gib_hour or 0.0
+    )
+
+
 def as_line(document: Row) -> str:
     """Return both totals in one line, the identified savings. They are no realized ones."""
     parts = []
@@ -46,7 +90,9 @@ def as_line(document: Row) -> str:
         total = total_of(document, field)
         unset = f" ({total.unset} without a request)" if total.unset else ""
         parts.append(f"{name} {total.now:.2f} -> {total.advice:.2f} {unit}{unset}")
-    return f"requested in all: {', '.join(parts)}"
+    told = f"requested in all: {', '.join(parts)}"
+    savings = savings_of(document)
+    return told if savings is None else f"{told}. {savings.text}"
 
 
 def as_sentence(document: Row) -> str:
