@@ -13,6 +13,7 @@ from temper_kube.access import Access
 from temper_kube.connection import Connection
 from temper_kube.failures import (
     CONFLICT,
+    MALFORMED,
     ConflictError,
     ForbiddenError,
     GoneError,
@@ -20,14 +21,17 @@ from temper_kube.failures import (
     RefusalError,
     UnreachableError,
 )
-from temper_kube.list_pages import PAGE, Json, list_objects
+from temper_kube.list_pages import PAGE, Json, list_objects, require_object
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 401, 403, 404, 429
 RETRIES = 3
+LIST_S = 600.0
+"""How long a collection is waited for in all. A server may send pages and objects without end."""
 LONGEST_PAUSE_S = 10.0
+LONGEST_REASON = 200
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _MISSING_RIGHT = re.compile(
     r'cannot (?P<verb>\S+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
@@ -90,14 +94,17 @@ class ApiServer:
         fields: str = "",
         accept: str = "",
     ) -> tuple[_Record, ...]:
-        """Return *record_of* every object of a collection, with one object in memory at a time."""
+        """Return *record_of* every object of a collection, with one object in memory at a time.
+
+        A malformed object, for which *record_of* raises one of ``MALFORMED``, is a MachineError.
+        """
         try:
             items = self.each(path, labels, fields=fields, accept=accept)
-            return tuple(record_of(item) for item in items)
+            return tuple(_recorded(record_of, item, path) for item in items)
         except GoneError:
             # The version expired between pages (after about 5 min): request all objects at once.
             items = self.each(path, labels, fields=fields, accept=accept, page=0)
-            return tuple(record_of(item) for item in items)
+            return tuple(_recorded(record_of, item, path) for item in items)
 
     def each(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = "", page: int = PAGE
@@ -105,15 +112,21 @@ class ApiServer:
         """Yield every object of a collection, with no more than one in memory.
 
         Other requests have to wait until the last one. Raises GoneError if the list's version
-        expires between two pages.
+        expires between two pages, and MachineError after ``LIST_S``.
         """
+        until = time.monotonic() + LIST_S
         options = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
         parameters = {key: value for key, value in options.items() if value}
-        return list_objects(partial(self._items, accept=accept), path, parameters, {})
+        return list_objects(partial(self._items, accept=accept, until=until), path, parameters, {})
 
-    def _items(self, path: str, rest: dict[str, Any], *, accept: str) -> Iterator[Json]:
+    def _items(
+        self, path: str, rest: dict[str, Any], *, accept: str, until: float
+    ) -> Iterator[Json]:
         def request() -> Iterator[Json]:
-            return self._connection.items(path, rest, accept=accept)
+            left_s = until - time.monotonic()
+            if left_s <= 0:
+                raise MachineError(f"the API server's list does not end within {LIST_S:g} s")
+            return self._connection.items(path, rest, accept=accept, limit_s=left_s)
 
         with _explained_failures("GET", path):
             yield from self._patiently(request)
@@ -158,6 +171,18 @@ class ApiServer:
 
 def _itself(item: Json) -> Json:
     return item
+
+
+def _recorded(record_of: Callable[[Json], _Record], item: Json, path: str) -> _Record:
+    """Return *record_of* the object. Raise MachineError if it has values of the wrong types."""
+    try:
+        require_object(item)
+        return record_of(item)
+    except MALFORMED as error:
+        why = " ".join(str(error).split())[:LONGEST_REASON]
+        raise MachineError(
+            f"{path}: the API server sent an object that cannot be read: {why}"
+        ) from error
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, Self
 
@@ -73,21 +73,29 @@ class Connection:
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
 
-    def items(self, path: str, rest: dict[str, Any], *, accept: str = "") -> Iterator[Json]:
+    def items(
+        self, path: str, rest: dict[str, Any], *, accept: str = "", limit_s: float | None = None
+    ) -> Iterator[Json]:
         """Request a list. Yield its objects as they arrive, and put its other fields into *rest*.
 
         No more than one object is in memory. The iterator raises the errors of reading. If it is
-        left before its end, the connection is closed.
+        left before its end, the connection is closed. The list has to end within *limit_s*, if
+        that is given: whoever may create objects makes it as long as they like.
         """
         try:
-            response = self._send("GET", path, None, "", accept)
+            with self._limited(EXCHANGE_S):
+                response = self._send("GET", path, None, "", accept)
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
-        return self._items(JsonItems(response.read, LARGEST_LIST_BYTES, LARGEST_BYTES), rest)
+        items = JsonItems(response.read, LARGEST_LIST_BYTES, LARGEST_BYTES)
+        return self._items(items, rest, limit_s)
 
-    def _items(self, list_items: JsonItems, rest: dict[str, Any]) -> Iterator[Json]:
+    def _items(
+        self, list_items: JsonItems, rest: dict[str, Any], limit_s: float | None
+    ) -> Iterator[Json]:
         try:
-            yield from (item for item in list_items if isinstance(item, dict))
+            with nullcontext() if limit_s is None else self._limited(limit_s):
+                yield from (item for item in list_items if isinstance(item, dict))
         except GeneratorExit:
             self.close()
             raise
@@ -144,7 +152,7 @@ class Connection:
             yield
         except (OSError, HTTPException, ValueError) as error:
             if is_late.is_set():
-                raise TimeoutError(f"the answer was not complete after {seconds:g} s") from error
+                raise TimeoutError(f"the answer was not complete after {seconds:.3g} s") from error
             raise
         finally:
             timer.cancel()

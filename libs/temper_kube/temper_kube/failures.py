@@ -16,6 +16,9 @@ Only ``ApiServer`` raises the last three. It explains refusals to operators.
 from temper_core import MachineError
 
 CONFLICT, GONE = 409, 410
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
+"""What the reader of an object raises if a value in it has the wrong type. No API server that
+checks its objects sends one."""
 
 
 class UnreachableError(MachineError):

@@ -49,6 +49,20 @@ def version_of(item: Json) -> str:
     return version if isinstance(version, str) else ""
 
 
+def require_object(item: Json) -> None:
+    """Raise TypeError for an object whose metadata, spec or status no API server sends."""
+    metadata = item.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        raise TypeError("it has no name")
+    for key in ("labels", "annotations"):
+        texts = metadata.get(key) or {}
+        if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+            raise TypeError(f"its {key} are no texts")
+    for key in ("spec", "status"):
+        if not isinstance(item.get(key) or {}, dict):
+            raise TypeError(f"its {key} is no object")
+
+
 def with_query(path: str, parameters: Mapping[str, str]) -> str:
     """Return *path* with its parameters."""
     return f"{path}?{urlencode(parameters)}" if parameters else path

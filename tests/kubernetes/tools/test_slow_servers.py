@@ -1,6 +1,9 @@
 """API servers that are slow, busy, half there, or behind something else that answers."""
 
 import json
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -143,3 +146,85 @@ def test_a_namespace_that_is_no_name_is_the_users_error(made, ask, namespace):
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "--namespace" in done.stderr
     assert made.asked == []
+
+
+MALFORMED = {
+    "no metadata": {"metadata": None},
+    "a name that is a number": {"metadata": {"name": 5}},
+    "an annotation that is a number": {"metadata": {"name": "n", "annotations": {"a": 5}}},
+    "annotations that are a list": {"metadata": {"name": "n", "annotations": [1]}},
+    "conditions that are a number": {"metadata": {"name": "n"}, "status": {"conditions": 5}},
+    "a provider that is a number": {"metadata": {"name": "n"}, "spec": {"providerID": 5}},
+    "a status that is a text": {"metadata": {"name": "n"}, "status": "well"},
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_an_object_with_values_of_other_types_is_one_line(made, ask, what):
+    made.answers[NODES], made.answers[PODS] = listed(MALFORMED[what]), listed()
+
+    done = ask("status")
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "/api/v1/nodes: the API server sent an object that cannot be read: " in done.stderr
+
+
+def test_a_check_of_malformed_objects_keeps_no_other_from_being_run(made, ask):
+    made.answers[NODES], made.answers[PODS] = listed(node("one")), listed()
+    made.answers["/apis/apps/v1/deployments"] = listed({"metadata": {"name": "x"}, "spec": {}})
+    made.answers["/apis/apps/v1/daemonsets"] = listed()
+
+    done = ask("doctor", "--no-kubelets")
+
+    assert "not checked: conflicting workloads: the API server sent an object" in done.stdout
+    assert "FAIL  installation  DaemonSet temper-agent is missing" in done.stdout
+
+
+@pytest.mark.parametrize("items", [[], [node("one")]])
+def test_pages_without_end_are_left_after_a_while(made, ask, monkeypatch, items):
+    monkeypatch.setattr("temper_kube.api_server.LIST_S", 0.3)
+    made.answers[NODES] = {"metadata": {"continue": "more"}, "items": items}
+
+    done = ask("status")
+
+    assert (done.returncode, done.stderr) == (
+        3,
+        "temper: the API server's list does not end within 0.3 s\n",
+    )
+
+
+def test_a_list_that_trickles_is_left_after_a_while(
+    server_that_trickles, kubeconfig_to, monkeypatch
+):
+    monkeypatch.setattr("temper_kube.api_server.LIST_S", 0.3)
+
+    done = here("k8s", "status", "--kubeconfig", kubeconfig_to(server_that_trickles))
+
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1)
+    assert "the answer was not complete after 0.3 s" in done.stderr
+
+
+@pytest.fixture
+def server_that_trickles():
+    """Serve a list whose first object never begins: a blank every few milliseconds."""
+    ends = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                while not ends.wait(0.02):
+                    self.wfile.write(b" ")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    ends.set()
+    server.shutdown()
+    server.server_close()
+    thread.join()

@@ -6,7 +6,7 @@ from enum import StrEnum
 from attrs import evolve, field, frozen
 
 from temper_core.console import named
-from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_kube.failures import MALFORMED, ForbiddenError, NotFoundError, RefusalError
 
 
 class FindingSeverity(StrEnum):
@@ -77,7 +77,7 @@ Check = Callable[[], Iterable[Finding]]
 
 
 def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, ...] | Unknown]:
-    """Run each check. A check that lacks a right is unknown, and the others still run.
+    """Run each check. One that lacks a right, or gets malformed objects, is unknown.
 
     Raises MachineError if there is no API server.
     """
@@ -86,6 +86,8 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, .
             yield tuple(check())
         except (ForbiddenError, NotFoundError, RefusalError) as problem:
             yield Unknown(what, str(problem))
+        except MALFORMED as problem:
+            yield Unknown(what, f"the API server sent an object that cannot be read: {problem}")
 
 
 def _joined(findings: Iterable[Finding]) -> list[Finding]:

@@ -10,6 +10,7 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from temper_core import Tier
+from temper_core.console import bounded_memory
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import ForbiddenError
 from temper_kube.list_pages import Json
@@ -195,13 +196,14 @@ def read_fleet(
     api: ApiServer, namespace: str, selector: str = "", *, now: datetime | None = None
 ) -> Fleet:
     """Read nodes, and agents in *namespace*. Raise ForbiddenError if nodes may not be listed."""
-    nodes = api.read("/api/v1/nodes", partial(_node, now=now or datetime.now(UTC)), selector)
     unknown: tuple[Unknown, ...] = ()
     agents: dict[str, AgentPod] = {}
-    try:
-        agents = by_node(read_agents(api, namespace))
-    except ForbiddenError as error:
-        unknown = (Unknown("the agents' pods", str(error)),)
+    with bounded_memory("the API server's lists take"):
+        nodes = api.read("/api/v1/nodes", partial(_node, now=now or datetime.now(UTC)), selector)
+        try:
+            agents = by_node(read_agents(api, namespace))
+        except ForbiddenError as error:
+            unknown = (Unknown("the agents' pods", str(error)),)
     fleet_nodes = [
         evolve(node, agent=agents.get(node.name), are_pods_known=not unknown) for node in nodes
     ]
