@@ -14,11 +14,12 @@
 //       The same with threads that compress text with zlib, which is loaded at run time. They count bytes of it.
 //
 // In the JSON, "requests" has [wait, service] in ns. The wait begins at the intended arrival, so a client that is late
-// and a queue of requests both count (no coordinated omission). "threads" has, of each thread and for the time between
-// "begin" and the last answer, the kernel's own counts: time on a CPU and time runnable but waiting for one
-// (/proc/PID/task/TID/schedstat, in ns), migrations (/proc/PID/task/TID/sched, -1 without that file). "work_by_cpu" has
-// the CPUs on which a server did its work, in pieces of a fiftieth of a request. "longest_gap_ns" has the longest time
-// between two lines of a log writer, without its rests: the longest that it waited for a CPU, and a line's 0.1 ms.
+// and a queue of requests both count (no coordinated omission). With arrivals=1 the third number of a request is its
+// intended arrival by CLOCK_MONOTONIC. "threads" has, of each thread and for the time between "begin" and the last answer,
+// the kernel's own counts: time on a CPU and time runnable but waiting for one (/proc/PID/task/TID/schedstat, in ns),
+// migrations (/proc/PID/task/TID/sched, -1 without that file). "work_by_cpu" has the CPUs on which a server did its work,
+// in pieces of a fiftieth of a request. "longest_gap_ns" has the longest time between two lines of a log writer, without
+// its rests: the longest that it waited for a CPU, and a line's 0.1 ms.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -57,9 +58,9 @@ typedef struct {
 
 static struct {
     double seconds;
-    long seed, period_us, turns, settle_ms, servers, noise, threads, lines, lines_ms, burst, burst_turns, burst_ms;
+    long seed, period_us, turns, settle_ms, servers, noise, threads, lines, lines_ms, burst, burst_turns, burst_ms, arrivals;
     const char *counts;
-} options = {4, 1, 8000, 125000, 600, 1, 0, 0, 0, 400, 0, 5000000, 200, NULL};
+} options = {4, 1, 8000, 125000, 600, 1, 0, 0, 0, 400, 0, 5000000, 200, 0, NULL};
 
 static Thread all[MAX_THREADS];
 static int thread_count;
@@ -261,7 +262,9 @@ static void print_requests(long count) {
     for (long id = 0; id < count; id++) {
         Request *one = &requests[id];
         if (!one->answered_ns) continue;
-        printf("%s[%ld,%ld]", comma, one->started_ns - one->intended_ns, one->answered_ns - one->started_ns);
+        printf("%s[%ld,%ld", comma, one->started_ns - one->intended_ns, one->answered_ns - one->started_ns);
+        if (options.arrivals) printf(",%ld", one->intended_ns);
+        printf("]");
         comma = ",";
     }
 }
@@ -316,7 +319,8 @@ static int set_option(const char *key, const char *value) {
         {"seed", &options.seed}, {"period_us", &options.period_us}, {"turns", &options.turns}, {"noise", &options.noise},
         {"settle_ms", &options.settle_ms}, {"servers", &options.servers}, {"threads", &options.threads},
         {"lines", &options.lines}, {"lines_ms", &options.lines_ms}, {"burst", &options.burst},
-        {"burst_turns", &options.burst_turns}, {"burst_ms", &options.burst_ms}};
+        {"burst_turns", &options.burst_turns}, {"burst_ms", &options.burst_ms},
+        {"arrivals", &options.arrivals}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].key)) return *numbers[i].number = atol(value), 1;
     if (!strcmp(key, "seconds")) return options.seconds = atof(value), 1;
