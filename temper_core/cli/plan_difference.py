@@ -9,9 +9,17 @@ from attrs import evolve, frozen
 from temper_core.cli.plan_in_force import PlanInForce, ask_in_force, read_in_force
 from temper_core.cli.planning import PlanningInputs
 from temper_core.console import plain_table, results_console
+from temper_core.decide.patience import RECOVER_AFTER_S
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 from temper_core.plan.capacity import counted
-from temper_core.plan.change import ChangeKind, PlanChange, change_between, layers_by_pod
+from temper_core.plan.change import (
+    ChangeKind,
+    PlanChange,
+    Reason,
+    ReasonCode,
+    change_between,
+    layers_by_pod,
+)
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.records.layers import Layer
 from temper_core.records.plans import LayerPlan
@@ -136,14 +144,22 @@ def print_difference(comparison: PlanDifference) -> None:
 
 def _print_reasons(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console
     console.print()
-    later = (
-        "with it" if comparison.change.kind.needs_engine else f"after {comparison.patience_s:g} s"
-    )
     table = plain_table("reason", "layer", "engine", "why")
     for reason in comparison.change.reasons:
-        when = "now" if reason.is_urgent else later
+        when = _when(reason, comparison)
         table.add_row(reason.code.value, reason.layer or "-", when, reason.message)
     console.print(table)
+
+
+def _when(reason: Reason, comparison: PlanDifference) -> str:
+    """Return when the reason alone needs an engine, as text."""
+    if reason.is_urgent:
+        return "now"
+    if comparison.change.kind.needs_engine:
+        return "with it"
+    is_recovery = reason.code is ReasonCode.RECOVERY
+    waits_s = min(comparison.patience_s, RECOVER_AFTER_S) if is_recovery else comparison.patience_s
+    return f"after {waits_s:g} s"
 
 
 def _print_pod_moves(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console

@@ -115,6 +115,15 @@ def test_what_is_not_urgent_is_told_before_it_takes_an_engine(differing):
     assert [(each["code"], each["urgent"]) for each in document["reasons"]] == [("drift", False)]
 
 
+def test_a_demotion_that_can_be_undone_says_how_soon(planned, written):
+    db = {"db": (CRITICAL, "3")}
+    against = written({**db, "guest": (CRITICAL, "12")}, "--steered")
+
+    text = planned(db, "--diff", "--against", against).stdout
+
+    assert "recovery critical after 60 s" in " ".join(text.split())
+
+
 def test_pods_that_outgrow_their_layer_need_an_engine(differing):
     code, document = differing({**BEFORE, "db": (CRITICAL, "9")})
 
