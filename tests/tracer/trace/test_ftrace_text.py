@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import InputError
+from temper_plugin_tracer.trace import ftrace_text
 from temper_plugin_tracer.trace.analyzing import analyze
 from temper_plugin_tracer.trace.events import PREEMPTED, Kind
 from temper_plugin_tracer.trace.ftrace_text import FtraceText
@@ -142,3 +143,12 @@ def test_damaged_text_gives_events_or_an_input_error(tmp_path_factory, data):
 def test_a_number_that_no_field_holds_is_refused(tmp_path):
     with pytest.raises(InputError, match="too large"):
         read(tmp_path, TRACE_CMD.replace("CPU:000", "CPU:99999999"))
+
+
+def test_a_packed_file_that_unpacks_to_gigabytes_of_nothing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(ftrace_text, "LEAST_UNPACKED_BYTES", 1 << 20)
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(SAMPLE.read_bytes() + b" " * (16 << 20)))
+
+    with pytest.raises(InputError, match="more than 64 times its size when it is unpacked"):
+        list(open_trace(path).blocks())

@@ -5,6 +5,7 @@ prints switches and wakings as ``comm:pid [prio]``.
 """
 
 import gzip
+import math
 import re
 import zlib
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ __all__ = ["FtraceText", "looks_like_ftrace_text"]
 BLOCK = 1 << 15
 LONGEST_LINE = 4_096
 LONGEST_HEAD = 1 << 16
+LARGEST_RATIO = 64
+"""Unpacked bytes for each byte of a packed file. The text of a trace has about 15."""
+LEAST_UNPACKED_BYTES = 64 << 20
+"""So many are read of any packed file."""
 GZIP_MAGIC = b"\x1f\x8b"
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128}
 """Letters of the trace point sched_switch (include/trace/events/sched.h)."""
@@ -140,7 +145,15 @@ class FtraceText:
             is_packed = file.read(2) == GZIP_MAGIC
             file.seek(0)
             lines: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
+            most = self.path.stat().st_size * LARGEST_RATIO if is_packed else math.inf
+            read = 0
             while line := lines.readline(LONGEST_LINE):
+                read += len(line)
+                if read > max(most, LEAST_UNPACKED_BYTES):
+                    raise InputError(
+                        f"{self.path}: is more than {LARGEST_RATIO} times its size when it is "
+                        "unpacked, which no trace is"
+                    )
                 event = self._event(line.decode("utf-8", "replace").rstrip("\n"))
                 if event is not None:
                     yield event
