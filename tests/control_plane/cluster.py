@@ -29,6 +29,7 @@ PATHS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Event": "/api/v1/namespaces/{}/events",
+    "ConfigMap": "/api/v1/namespaces/{}/configmaps",
 }
 
 
