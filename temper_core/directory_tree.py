@@ -1,4 +1,4 @@
-"""Reads and removes directory trees by descriptors, without following links or entering mounts."""
+"""Reads, removes and synchronises directories that others may change. No link is followed."""
 
 import os
 import stat

@@ -75,7 +75,7 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
         if identity.kind is not CgroupKind.OTHER:
             key = identity.uid or identity.owner
             before = owners.get(key)
-            if before is None or _outranks(identity.owner, before.path):
+            if before is None or _rank(identity.owner) < _rank(before.path):
                 owners[key] = CgroupOwner(identity, identity.owner, is_unified)
     for path in paths:
         identity = identify(path)
@@ -88,11 +88,6 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
         ordered = sorted((path, runtime_id) for runtime_id, path in inside.items())
         owners[key] = evolve(owners[key], containers=tuple(ordered))
     return owners
-
-
-def _outranks(path: str, other: str) -> bool:
-    """Whether the cgroup of a pod at *path* is rather the kubelet's own than that at *other*."""
-    return _rank(path) < _rank(other)
 
 
 def _rank(path: str) -> tuple[bool, int]:

@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 
 from temper_core.errors import InputError, MachineError
 from temper_core.server.agent_server import AgentServer
-from temper_core.server.serving import BIND_AGAIN_S
 from temper_core.settings.models import ServerSettings
 
 PATIENCE_S = 30.0
@@ -58,15 +57,14 @@ def test_who_takes_the_port_does_not_keep_the_agent_from_starting(
     assert server_threads() == []
 
 
-def test_an_agent_that_waits_for_its_port_stops_at_once(view, tmp_path, server_threads):
+def test_an_agent_that_waits_for_its_port_stops(view, tmp_path, server_threads, monkeypatch):
+    monkeypatch.setattr("temper_core.server.serving.BIND_AGAIN_S", 3_600.0)
     with socket.create_server(("127.0.0.1", 0)) as other:
         server = a_server(view, f"127.0.0.1:{other.getsockname()[1]}", tmp_path / "a.sock")
         server.start()
-        began = time.monotonic()
 
         server.stop()
 
-    assert time.monotonic() - began < BIND_AGAIN_S
     assert server_threads() == []
     assert list(tmp_path.iterdir()) == []
 

@@ -32,7 +32,7 @@ REPLICASETS, JOBS = "/apis/apps/v1/replicasets", "/apis/batch/v1/jobs"
 class Question:
     """What to ask the agents in *namespace* of a cluster: the history of *hours*, None for theirs.
 
-    Only workloads of *only* are told, of all namespaces by default.
+    The report has the workloads of the namespaces *only*, or of all if there are none.
     """
 
     access: Access

@@ -82,8 +82,9 @@ def test_containers_of_one_pod_compete_as_one(open_tier, make_cgroup, storm):
     assert 0 < sum("pod-storm" in row.cgroup for row in rows.rows) < DETAIL
 
 
+@pytest.mark.parametrize("below", ["", "/a" * LEVELS], ids=["flat", "deep"])
 def test_cgroups_of_one_pod_leave_places_to_the_pods_that_come_later(
-    open_tier, make_cgroup, spawn_in
+    open_tier, unified, make_cgroup, spawn_in, below
 ):
     places = len(open_tier().snapshot(0).threads_by_cgroup)
 
@@ -93,34 +94,7 @@ def test_cgroups_of_one_pod_leave_places_to_the_pods_that_come_later(
 
     sleepers = []
     for number in range(2 * PLACES):
-        folder = make_cgroup(f"pod-many/{number}")
-        sleepers.append(subprocess.Popen(["sleep", "600"]))
-        (folder / "cgroup.procs").write_text(str(sleepers[-1].pid))
-    _, path = spawn_in(WORKERS, 3, name="pod-later/one")
-
-    rows = open_tier(kind=Cramped).snapshot(0)
-
-    for sleeper in sleepers:
-        sleeper.kill()
-        sleeper.wait()
-    top = path.removesuffix("pod-later/one/")
-    assert rows.threads_by_cgroup[path] == 4
-    assert rows.threads_by_cgroup[f"{top}pod-many/"] == 2 * PLACES - 4
-    assert rows.defects == ()
-
-
-def test_deep_cgroups_of_one_pod_have_no_other_owner_than_the_pod(
-    open_tier, unified, make_cgroup, spawn_in
-):
-    places = len(open_tier().snapshot(0).threads_by_cgroup)
-
-    class Cramped(open_tier.kind):
-        most_groups = places + PLACES
-        most_of_owner = 4
-
-    sleepers = []
-    for number in range(2 * PLACES):
-        folder = make_cgroup(f"pod-deep/{number}/{'/'.join('a' * LEVELS)}")
+        folder = make_cgroup(f"pod-many/{number}{below}")
         sleepers.append(subprocess.Popen(["sleep", "600"]))
         (folder / "cgroup.procs").write_text(str(sleepers[-1].pid))
     _, path = spawn_in(WORKERS, 3, name="pod-later/one")
@@ -132,5 +106,5 @@ def test_deep_cgroups_of_one_pod_have_no_other_owner_than_the_pod(
         sleeper.wait()
     top = path.removesuffix("pod-later/one/")
     assert rows.threads_by_cgroup[path] == 4
-    assert rows.threads_by_cgroup[f"{top}pod-deep/"] == 2 * PLACES - 4
+    assert rows.threads_by_cgroup[f"{top}pod-many/"] == 2 * PLACES - 4
     assert rows.defects == ()
