@@ -34,6 +34,7 @@ from tests.tracer.capture.conftest import (
     SLEEPER,
     SPIN,
     has_attached,
+    hidden_threads,
     merged,
     merged_blocks,
     run_of,
@@ -159,6 +160,7 @@ def seen_in(events, tid, time_ns):
     kinds = {Kind(kind).name: int((common["kind"] == kind).sum()) for kind in Kind}
     left = common[(common["kind"] == Kind.SWITCH) & (common["prev"] == tid)]
     woken = common[(common["kind"] == Kind.WAKING) & (common["next"] == tid)]
+    woken = woken[~np.isin(woken["prev"], hidden_threads())]
     return {
         "runs": runs,
         "run_ns": run_ns,

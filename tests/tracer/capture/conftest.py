@@ -153,8 +153,14 @@ def merged_blocks(trace):
 
 
 HIDDEN_PROCESS = 1
-"""Some virtual machines hide the switches from threads of the first process, which is their host's
-agent. A thread that takes the CPU from one of these has no begin in a trace."""
+"""Some virtual machines hide the first process, their host's agent, from BPF programs. A thread
+that takes the CPU from one of its threads has no begin in a trace, and has no waking if a timer
+wakes it while such a thread runs."""
+
+
+def hidden_threads():
+    """Return the ids of the threads whose events BPF programs may miss."""
+    return [int(path.name) for path in Path(f"/proc/{HIDDEN_PROCESS}/task").iterdir()]
 
 
 def run_of(events, tid):

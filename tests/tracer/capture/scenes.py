@@ -37,7 +37,7 @@ def assert_counts_agree(found, name, *, run_time_share=RUN_TIME_SHARE):
     for kind, count in bpf["kinds"].items():
         assert seen["kinds"][kind] == pytest.approx(count, rel=COUNT_SHARE, abs=5), kind
     for fact in ("states", "woken_by", "woken_on", "prios"):
-        assert seen[fact] == bpf[fact], fact
+        assert seen[fact] == bpf[fact], (fact, seen[fact], bpf[fact])
 
 
 def assert_agrees(found, name, **options):

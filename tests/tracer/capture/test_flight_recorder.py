@@ -30,6 +30,8 @@ from tests.tracer.capture.conftest import (
 from tests.tracer.capture.test_capture_faults import mounted
 
 INVARIANTS = ("rt_hog", "smt_collision")
+ROUNDS = 15
+"""So few that they end within the seconds that are kept, even on a busy host."""
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_it_is_off_until_somebody_asks(flight, captures, context):
 def test_its_trace_has_the_last_seconds_before_it_is_asked_for(
     flight, captures, finish, spawn, tell
 ):
-    with busy(spawn, tell, 100) as (sleeper, go):
+    with busy(spawn, tell, ROUNDS) as (sleeper, go):
         started = flight.start(FlightRequest(seconds=LONG_S, kept_seconds=2.0), "token ops")
         recording(flight)
         time.sleep(2.5)  # so that the beginning is overwritten or cut
@@ -79,7 +81,7 @@ def test_its_trace_has_the_last_seconds_before_it_is_asked_for(
     trace = PerfettoTrace(captures.trace(entry["id"]))
     events = merged_blocks(trace)
     assert int(events["ns"][-1] - events["ns"][0]) <= 2_000_000_000
-    assert (events["next"] == sleeper.pid).sum() >= 100
+    assert (events["next"] == sleeper.pid).sum() >= ROUNDS
     assert trace.facts.ended_by == "asked"
     assert files_of(captures) == [f"{entry['id']}.json", f"{entry['id']}.pftrace"]
 

@@ -19,7 +19,7 @@ def analyze(
     of: str = "",
     listener: Callable[[int], None] | None = None,
 ) -> Report:
-    """Read *trace* and return its report. *told* is called with the number of events so far.
+    """Read *trace* and return its report. *listener* is called with the number of events so far.
 
     Raises:
         InputError: if the trace cannot be read.
