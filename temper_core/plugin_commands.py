@@ -84,6 +84,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper map": "console",
     "temper overcommit": "density",
     "temper placement": "density",
+    "temper power": "power",
     "temper rightsize": "rightsizer",
     "temper top": "console",
     "temper profiles record": "trainer",

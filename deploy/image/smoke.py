@@ -28,6 +28,7 @@ PLUGINS = {
     "density",
     "kubernetes",
     "linter",
+    "power",
     "rightsizer",
     "tracer",
     "trainer",

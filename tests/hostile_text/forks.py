@@ -20,7 +20,10 @@ from tests.hostile_text.program import run
 from tests.patience import PATIENCE_S
 
 LARGEST = 200_000
-PLUGINS = ("console", "density", "kubernetes", "linter", "rightsizer", "tracer", "trainer")
+PLUGINS = (
+    *("console", "density", "kubernetes", "linter"),
+    *("power", "rightsizer", "tracer", "trainer"),
+)
 ROOT = Path(__file__).parents[2]
 
 

@@ -219,7 +219,16 @@ def write_files(folder: Path):
     ]
     (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (folder / "bad-samples.jsonl").write_text(json.dumps({**lines[0], "at": poison.text()}))
+    _write_cases(folder, poison)
     (folder / "recording").write_text(json.dumps(Poison().document({"recording": {"node": "n"}})))
+
+
+def _write_cases(folder, poison):
+    annotations = {"joulie.io/workload-class": poison.text("x")}
+    case = {"annotations": annotations, "metrics": {"cpuUtilPct": 40}}
+    (folder / "cases.json").write_text(json.dumps([case]))
+    bad = {**case, "metrics": {poison.text("key"): poison.text()}, "labels": {"a": [poison.text()]}}
+    (folder / "bad-cases.json").write_text(json.dumps([bad]))
 
 
 def _make_pod_hostile(item, poison):

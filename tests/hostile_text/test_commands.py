@@ -69,6 +69,12 @@ COMMANDS = {
         (*PODS, "--node", ARGUMENT),
     ],
     "plugins": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "power classify": [
+        ("--cases", "cases.json"),
+        ("--cases", "cases.json", "--output", "table"),
+        ("--cases", "bad-cases.json"),
+        ("--cases", ARGUMENT),
+    ],
     "profiles check": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],
     "profiles explain": [("NAME", *PODS), (ARGUMENT, *PODS)],
     "profiles lint": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],

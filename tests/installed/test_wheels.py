@@ -58,6 +58,7 @@ def test_the_first_party_plugins_are_found_and_active(temper):
         "core": "active",
         "kubernetes": "active",
         "linter": "active",
+        "power": "active",
         "rightsizer": "active",
         "tracer": "active",
         "trainer": "active",

@@ -1,0 +1,65 @@
+"""What the annotations and labels of a pod say about its power profile."""
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+PREFIXES = ("joulie.io", "temper.codes")
+"""Prefixes of the keys. The first that has a key decides."""
+CLASSES = ("performance", "standard")
+CPU_SENSITIVITIES = ("high", "medium", "low")
+GPU_SENSITIVITIES = (*CPU_SENSITIVITIES, "none")
+LONGEST_QUOTED = 63
+"""Characters of an ignored value in a reason. An annotation may have 256 KiB."""
+
+
+@frozen
+class Hints:
+    """Hints of a pod. None is a hint that is not given."""
+
+    workload_class: str | None = None
+    label_class: str | None = None
+    """From the pod label ``power-profile``, weaker than the annotation."""
+    ignored_class: str | None = None
+    """The value of a class annotation that names no class."""
+    reschedulable: bool | None = None
+    cpu_sensitivity: str | None = None
+    gpu_sensitivity: str | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The fields of the profile's status that annotations decide, as JSON paths."""
+        given = {
+            "criticality.class": self.workload_class,
+            "migratability.reschedulable": self.reschedulable,
+            "cpu.capSensitivity": self.cpu_sensitivity,
+            "gpu.capSensitivity": self.gpu_sensitivity,
+        }
+        return tuple(path for path, value in given.items() if value is not None)
+
+
+def read_hints(annotations: Mapping[str, str], labels: Mapping[str, str]) -> Hints:
+    """Return the hints of a pod. A value that is not allowed gives none."""
+    written = _first(annotations, "workload-class")
+    is_class = written in CLASSES
+    reschedulable = _first(annotations, "reschedulable")
+    return Hints(
+        workload_class=written if is_class else None,
+        label_class="standard" if _first(labels, "power-profile") == "eco" else None,
+        ignored_class=None if is_class or not written else written[:LONGEST_QUOTED],
+        reschedulable={"true": True, "false": False}.get(reschedulable),
+        cpu_sensitivity=_among(CPU_SENSITIVITIES, _first(annotations, "cpu-sensitivity")),
+        gpu_sensitivity=_among(GPU_SENSITIVITIES, _first(annotations, "gpu-sensitivity")),
+    )
+
+
+def _first(table: Mapping[str, str], key: str) -> str:
+    return next(_values(table, key), "")
+
+
+def _values(table: Mapping[str, str], key: str) -> Iterator[str]:
+    return (table[name] for prefix in PREFIXES if (name := f"{prefix}/{key}") in table)
+
+
+def _among(allowed: tuple[str, ...], value: str) -> str | None:
+    return value if value in allowed else None

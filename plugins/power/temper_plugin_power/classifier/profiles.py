@@ -1,0 +1,67 @@
+"""The power profile of a workload, and the status of the Kubernetes object that holds it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from attrs import frozen
+
+from temper_plugin_power.classifier.demands import Demand
+
+HIGH_CONFIDENCE = 0.7
+MEDIUM_CONFIDENCE = 0.5
+
+
+@frozen
+class PowerProfile:
+    """What placement and power caps need to know of a workload: ``WorkloadProfile.status``."""
+
+    workload_class: str
+    """performance or standard."""
+    reschedulable: bool
+    cpu: Demand
+    gpu: Demand
+    reason: str
+    confidence: float
+    """From 0 to 1, in tenths."""
+    hints: tuple[str, ...]
+    """JSON paths of the fields that annotations decided."""
+
+    @property
+    def summary(self) -> str:
+        """The confidence and the demands in some words."""
+        words = [_band(self.confidence), f"cpu={self.cpu.intensity}/{self.cpu.bound}"]
+        if self.gpu.intensity != "none":
+            words.append(f"gpu={self.gpu.intensity}/{self.gpu.bound}")
+        return " ".join(words)
+
+    def status(self, at: datetime) -> Mapping[str, Any]:
+        """Return the object's status, last updated *at*, which is a time in UTC."""
+        return {
+            "criticality": {"class": self.workload_class},
+            "migratability": {"reschedulable": self.reschedulable},
+            "cpu": _status_of(self.cpu),
+            "gpu": _status_of(self.gpu),
+            "classificationReason": self.reason,
+            "confidence": self.confidence,
+            "lastUpdated": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "hints": list(self.hints),
+        }
+
+
+def _band(confidence: float) -> str:
+    if confidence >= HIGH_CONFIDENCE:
+        return "high-confidence"
+    if confidence >= MEDIUM_CONFIDENCE:
+        return "medium-confidence"
+    return "low-confidence (hints only)"
+
+
+def _status_of(demand: Demand) -> Mapping[str, Any]:
+    known = {} if demand.util_pct is None else {"avgUtilizationPct": demand.util_pct}
+    return {
+        "intensity": demand.intensity,
+        "bound": demand.bound,
+        **known,
+        "capSensitivity": demand.cap_sensitivity,
+    }

@@ -1,0 +1,1 @@
+"""``temper power``: its commands, and the files that they read."""

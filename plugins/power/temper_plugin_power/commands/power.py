@@ -1,0 +1,11 @@
+"""``temper power``: the group of its commands."""
+
+import click
+
+from temper_plugin_power.commands.classify import classify_command
+
+command = click.Group(
+    "power",
+    commands=[classify_command],
+    help="Classify workloads for power-aware placement.",
+)
