@@ -36,6 +36,7 @@ def a_container():
         "keeps": False,
         "hot_threads": ["worker"],
         "reasons": ["one thread is hot"],
+        "suggestions": [{"kind": "tier", "wanted": "high", "reason": "the tier is normal"}],
         "current": resources,
         "recommended": {**resources, "cpu_request_millis": 1000},
     }

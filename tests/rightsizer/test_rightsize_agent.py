@@ -149,6 +149,21 @@ def test_the_choices_of_the_command_reach_the_agent(settings):
 
 
 @pytest.mark.usefixtures("learned")
+def test_the_suggested_profile_is_one_that_temper_takes(settings, tmp_path):
+    table, written = rightsize(settings, "busy"), rightsize(settings, "busy", "--output", "profile")
+    path = tmp_path / "busy.toml"
+    path.write_text(written.stdout)
+    linted = subprocess.run(
+        [TEMPER, "profiles", "lint", str(path)], capture_output=True, text=True, check=False
+    )
+
+    assert "suggestion: only the tiers critical and high" in table.stdout
+    assert 'comm_prefix = "rs-hot"' in written.stdout
+    assert linted.returncode == 1, linted.stdout  # without evidence there are warnings
+    assert "error" not in linted.stdout
+
+
+@pytest.mark.usefixtures("learned")
 def test_csv_has_a_row_for_each_container(settings):
     rows = list(csv.DictReader(io.StringIO(rightsize(settings, "--output", "csv").stdout)))
 

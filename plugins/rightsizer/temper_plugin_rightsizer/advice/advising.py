@@ -42,6 +42,7 @@ def advise(
         learned_s=demand.cpu.seconds,
         keeps=keeps,
         hot_threads=cpu.hot_threads,
+        hot_cores=cpu.hot_cores,
         reasons=(
             *cpu.reasons,
             *memory.reasons,

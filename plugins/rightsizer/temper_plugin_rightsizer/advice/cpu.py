@@ -23,6 +23,7 @@ class CpuAdvice:
     request_millis: int
     limit_millis: int | None
     hot_threads: tuple[str, ...]
+    hot_cores: int
     reasons: tuple[str, ...]
 
 
@@ -47,6 +48,7 @@ def advise_cpu(
         request_millis=request,
         limit_millis=limit,
         hot_threads=_hot_names(demand, hot),
+        hot_cores=hot,
         reasons=(_request_reason(demand, hot, rest, request, options), *limit_reason),
     )
 

@@ -51,8 +51,9 @@ class Advice:
 
     ``recommended`` has None where nothing is recommended. ``keeps`` is true if the advice is to
     keep everything as it is. ``hot_threads`` are the name families of the threads that need a core
-    each, the busiest first. ``learned_s`` is the measured time. ``reasons`` are sentences with the
-    numbers that the advice follows from. ``leak`` is a growth of memory that no request covers.
+    each, the busiest first. ``hot_cores`` is the number of these threads. ``learned_s`` is the
+    measured time. ``reasons`` are sentences with the numbers that the advice follows from. ``leak``
+    is a growth of memory that no request covers.
     """
 
     verdict: Verdict
@@ -64,3 +65,4 @@ class Advice:
     hot_threads: tuple[str, ...] = ()
     reasons: tuple[str, ...] = field(default=())
     leak: Leak | None = None
+    hot_cores: int = 0

@@ -2,6 +2,7 @@
 
 import binascii
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from attrs import define, field
@@ -9,6 +10,7 @@ from attrs import define, field
 from temper_core.console import Row
 from temper_core.observed import count, number, rows, table, text
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.advice.suggestions import PodTreatment
 from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.fleet.demands import Key
@@ -22,6 +24,7 @@ class WorkloadDemand:
 
     ``pods`` are the replicas, ``growths`` the growth of the memory of each. ``learned_s`` is the
     time of the replica that was measured longest. ``current`` has the largest requests and limits.
+    ``treatments`` has the number of replicas that get each.
     """
 
     demand: IntervalDemand = field(factory=IntervalDemand)
@@ -29,6 +32,7 @@ class WorkloadDemand:
     growths: list[Growth | None] = field(factory=list)
     learned_s: int = 0
     current: Resources = Resources()
+    treatments: Counter[PodTreatment] = field(factory=Counter)
 
     def add(self, row: Row, demand: IntervalDemand) -> None:
         """Add a replica by the *row* of its agent."""
@@ -37,6 +41,12 @@ class WorkloadDemand:
         self.growths.append(_growth(table(row, "growth")))
         self.learned_s = max(self.learned_s, demand.seconds)
         self.current = _largest(self.current, table(row, "current"))
+        self.treatments[_treatment(table(row, "treatment"))] += 1
+
+    @property
+    def treatment(self) -> PodTreatment:
+        """What most of the replicas get."""
+        return max(self.treatments, key=self.treatments.__getitem__, default=PodTreatment())
 
 
 @define
@@ -83,6 +93,12 @@ def _growth(row: Mapping[str, object]) -> Growth | None:
         return None
     seconds, first, last = (size or 0 for size in sizes)
     return Growth(rate, seconds, first, last)
+
+
+def _treatment(row: Row) -> PodTreatment:
+    return PodTreatment(
+        text(row, "tier"), text(row, "profile"), row.get("has_exclusive_group") is True
+    )
 
 
 def _largest(known: Resources, row: Row) -> Resources:

@@ -15,6 +15,7 @@ from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.quotas import with_quotas
+from temper_plugin_rightsizer.advice.suggestions import suggestions
 from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.cluster.agents import Away, ask_agents, roster
@@ -119,6 +120,8 @@ def _row(
         "managed_by": around.updater,
         "replicas": len(found.pods),
         **asdict(advice),
+        "treatment": asdict(found.treatment),
+        "suggestions": [asdict(each) for each in suggestions(advice, found.treatment)],
         "used": used(found.demand, options),
     }
 

@@ -41,7 +41,7 @@ def as_table(document: Row, *, explains: bool) -> str:
     lines = columns(("", *HEADS, "confidence"), [cells(row) for row in containers])
     shown = [lines[0]]
     for line, row in zip(lines[1:], containers, strict=True):
-        reasons = texts(row, "reasons") if explains else ()
+        reasons = reasons_of(row) if explains else ()
         shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
     if left_out := number(document, "left_out"):
         shown.append(f"{left_out:g} containers that use less are left out")
@@ -52,7 +52,7 @@ def as_markdown(document: Row) -> str:
     """Return the report as a table of Markdown."""
     lines = [f"| {' | '.join((*HEADS, 'why'))} |", f"|{' --- |' * (len(HEADS) + 1)}"]
     for row in rows(document, "containers"):
-        shown = (*cells(row)[1:-1], "; ".join(texts(row, "reasons")))
+        shown = (*cells(row)[1:-1], "; ".join(reasons_of(row)))
         lines.append(f"| {' | '.join(escaped(cell) for cell in shown)} |")
     return "\n".join((*lines, "", f"{as_line(document)}."))
 
@@ -125,8 +125,10 @@ def _csv_cell(row: Row, column: str) -> str:
         value = table(row, "recommended").get(column.removeprefix("recommended_"))
     elif column.endswith(("_millis", "_bytes")):
         value = table(row, "current").get(column)
-    elif column in ("hot_threads", "reasons"):
+    elif column == "hot_threads":
         value = "; ".join(texts(row, column))
+    elif column == "reasons":
+        value = "; ".join(reasons_of(row))
     else:
         value = row.get(column)
     shown = "" if value is None else printable(str(value))
@@ -137,6 +139,12 @@ def texts(row: Row, key: str) -> Sequence[str]:
     """Return the texts in a list of *row*."""
     values = row.get(key)
     return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+
+
+def reasons_of(row: Row) -> Sequence[str]:
+    """Return the reasons of *row*, and the suggestions."""
+    suggested = [text(each, "reason") for each in rows(row, "suggestions")]
+    return [*texts(row, "reasons"), *(f"suggestion: {reason}" for reason in suggested)]
 
 
 def escaped(cell: str) -> str:

@@ -5,7 +5,7 @@ from html import escape
 
 from temper_core.console import Row, printable
 from temper_core.observed import number, rows, table, text
-from temper_plugin_rightsizer.commands.formats import HEADS, cells, needs_change, texts
+from temper_plugin_rightsizer.commands.formats import HEADS, cells, needs_change, reasons_of, texts
 from temper_plugin_rightsizer.commands.plots import cpu_plot, memory_plot
 from temper_plugin_rightsizer.commands.totals import as_sentence
 
@@ -85,7 +85,7 @@ def _section(row: Row) -> str:
             f"<section><h2>{_text(name)}</h2><p>{_text(verdict)}, ",
             f"confidence {_text(text(row, 'confidence'))}</p>",
             *_plots(row),
-            f"<ul>{''.join(f'<li>{_text(reason)}</li>' for reason in texts(row, 'reasons'))}</ul>",
+            f"<ul>{''.join(f'<li>{_text(reason)}</li>' for reason in reasons_of(row))}</ul>",
             "</section>",
         )
     )

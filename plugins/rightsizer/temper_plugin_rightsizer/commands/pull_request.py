@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from temper_core.console import Row, printable
 from temper_core.observed import text
-from temper_plugin_rightsizer.commands.formats import HEADS, cells, escaped, needs_change, texts
+from temper_plugin_rightsizer.commands.formats import (
+    HEADS,
+    cells,
+    escaped,
+    needs_change,
+    reasons_of,
+    texts,
+)
 from temper_plugin_rightsizer.commands.totals import as_sentence
 
 LONGEST = 65_000
@@ -60,7 +67,7 @@ def _workload(row: Row) -> str:
 
 def _why(row: Row) -> Iterator[str]:
     yield f"- {quiet(cells(row)[1])}"
-    for reason in texts(row, "reasons"):
+    for reason in reasons_of(row):
         yield f"  - {quiet(reason)}"
 
 

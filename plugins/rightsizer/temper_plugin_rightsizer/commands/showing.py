@@ -18,6 +18,7 @@ from temper_plugin_rightsizer.commands.formats import (
 )
 from temper_plugin_rightsizer.commands.page import as_html
 from temper_plugin_rightsizer.commands.patches import as_patches
+from temper_plugin_rightsizer.commands.profile import as_profile
 from temper_plugin_rightsizer.commands.pull_request import as_pull_request
 from temper_plugin_rightsizer.commands.totals import savings_of
 from temper_plugin_rightsizer.commands.values import as_values
@@ -29,6 +30,7 @@ WRITERS: Mapping[str, Callable[[Row], str]] = {
     "patch": as_patches,
     "values": as_values,
     "pr": as_pull_request,
+    "profile": as_profile,
 }
 MOST_PRICE = 1e6
 FORMATS = ("table", "json", *WRITERS)

@@ -10,9 +10,11 @@ from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand, window_demands
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupCounters, CgroupFiles
 from temper_plugin_rightsizer.node.containers import (
+    NO_TREATMENT,
     NodeContainer,
     containers_of,
     names_by_uid,
+    treatment_of,
 )
 from temper_plugin_rightsizer.node.starts import PROC, Starts
 from temper_plugin_rightsizer.store.history import HOUR_S, History
@@ -119,8 +121,14 @@ class Collector:
         if plan is self._plan:
             return
         self._plan = plan
-        pods = self.lookup.pods()
-        containers = [container for pod in pods for container in containers_of(pod, self.files)]
+        treatments = {
+            each.pod.uid: treatment_of(each) for each in (plan.assignments if plan else ())
+        }
+        containers = [
+            container
+            for pod in self.lookup.pods()
+            for container in containers_of(pod, self.files, treatments.get(pod.uid, NO_TREATMENT))
+        ]
         self._containers = {container.key: container for container in containers}
         self._counters = {
             key: counters for key, counters in self._counters.items() if key in self._containers

@@ -4,18 +4,22 @@ from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
 
-from temper_core import Container, Pod
+from temper_core import Assignment, Container, Pod, Treatment
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.advice.suggestions import PodTreatment
 from temper_plugin_rightsizer.advice.surroundings import ContainerKind
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
+
+NO_TREATMENT = PodTreatment()
 
 
 @frozen
 class NodeContainer:
     """A container of a pod of this node. ``cgroups`` are paths without a leading slash.
 
-    ``programs`` are those that its first process is in.
+    ``programs`` are those that its first process is in. ``treatment`` is what its pod's threads get
+    now.
     """
 
     key: ContainerKey
@@ -24,9 +28,25 @@ class NodeContainer:
     cgroups: tuple[str, ...] = field(default=())
     programs: tuple[str, ...] = field(default=())
     kind: ContainerKind = ContainerKind.APP
+    treatment: PodTreatment = NO_TREATMENT
 
 
-def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
+def treatment_of(assignment: Assignment) -> PodTreatment:
+    """Return what the threads of a pod get. Those of a system pod have no tier."""
+    if assignment.is_system:
+        return NO_TREATMENT
+    profile = assignment.profile.profile if assignment.profile else None
+    groups = profile.thread_groups if profile else ()
+    return PodTreatment(
+        assignment.tier,
+        profile.id if profile else "",
+        any(group.treatment is Treatment.EXCLUSIVE for group in groups),
+    )
+
+
+def containers_of(
+    pod: Pod, files: CgroupFiles, treatment: PodTreatment = NO_TREATMENT
+) -> list[NodeContainer]:
     """Return the containers of *pod*. One without a name stands for a pod without containers.
 
     A container's cgroups are those below the pod's that have its runtime id in their names. A
@@ -46,6 +66,7 @@ def containers_of(pod: Pod, files: CgroupFiles) -> list[NodeContainer]:
                 whole_pod if is_alone else own,
                 own or (whole_pod if is_alone else ()),
                 ContainerKind.SIDECAR if container.is_sidecar else ContainerKind.APP,
+                treatment,
             )
         )
     return found

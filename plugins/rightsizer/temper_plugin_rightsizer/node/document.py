@@ -10,6 +10,7 @@ from attrs import asdict
 from temper_core import rfc3339
 from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.suggestions import suggestions
 from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.demand.growth import growth
@@ -89,6 +90,8 @@ def _row(
         "owner": container.owner,
         "container_kind": container.kind,
         **asdict(advice),
+        "treatment": asdict(container.treatment),
+        "suggestions": [asdict(each) for each in suggestions(advice, container.treatment)],
         "used": used(demand, options),
     }
 

@@ -1,0 +1,70 @@
+"""The tier and the workload profile that hot threads need for cores of their own."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from attrs import frozen
+
+from temper_core import Tier
+from temper_plugin_rightsizer.advice.records import Advice, Verdict
+
+FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
+"""The tiers whose exclusive thread groups own cores (docs/tiers-and-plans.md)."""
+
+
+class SuggestionKind(StrEnum):
+    """What is suggested."""
+
+    TIER = "tier"
+    PROFILE = "profile"
+
+
+@frozen
+class PodTreatment:
+    """What the threads of a container get from Temper now.
+
+    ``tier`` is empty if it is not known, or if the pod is in the system layer. ``profile`` is the
+    id of its workload profile, or empty. ``has_exclusive_group`` is whether that has a thread group
+    with the treatment ``exclusive``.
+    """
+
+    tier: str = ""
+    profile: str = ""
+    has_exclusive_group: bool = False
+
+
+@frozen
+class Suggestion:
+    """A change of the tier or of the profile. ``wanted`` is the tier, or empty for a profile."""
+
+    kind: SuggestionKind
+    wanted: str
+    reason: str
+
+
+def suggestions(advice: Advice, now: PodTreatment) -> tuple[Suggestion, ...]:
+    """Return what a container with *advice* needs, so that its hot threads do not share cores.
+
+    Without a hot thread there is none: how much a program matters is not measured.
+    """
+    return tuple(_suggested(advice, now))
+
+
+def _suggested(advice: Advice, now: PodTreatment) -> Iterator[Suggestion]:
+    if advice.verdict is not Verdict.EXCLUSIVE or not now.tier:
+        return
+    threads = ", ".join(advice.hot_threads) or "the hot threads"
+    if now.tier not in FENCING_TIERS:
+        yield Suggestion(
+            SuggestionKind.TIER,
+            Tier.HIGH,
+            f"only the tiers critical and high give threads cores of their own, and the tier is "
+            f"{now.tier}: if users wait for {threads}, give the pod the PriorityClass of high",
+        )
+    if not now.has_exclusive_group:
+        profile = f"the profile {now.profile} has" if now.profile else "there is"
+        yield Suggestion(
+            SuggestionKind.PROFILE,
+            "",
+            f"{profile} no exclusive thread group for {threads}: --output profile writes one",
+        )
