@@ -228,6 +228,8 @@ def _write_cases(folder, poison):
     annotations = {"joulie.io/workload-class": poison.text("x")}
     case = {"annotations": annotations, "metrics": {"cpuUtilPct": 40}}
     (folder / "cases.json").write_text(json.dumps([case]))
+    measures = {poison.text("pod"): {"cpu_rate": 1}}
+    (folder / "pod-metrics.json").write_text(json.dumps({"pods": measures}))
     bad = {**case, "metrics": {poison.text("key"): poison.text()}, "labels": {"a": [poison.text()]}}
     (folder / "bad-cases.json").write_text(json.dumps([bad]))
 
@@ -238,6 +240,7 @@ def _make_pod_hostile(item, poison):
         metadata[key] = {poison.text("k"): poison.text()}
     metadata["annotations"]["temper.codes/workload-profile"] = poison.text("jvm")
     metadata["annotations"] |= {"temper.codes/tier": poison.text("high")}
+    metadata["annotations"] |= {"joulie.io/workload-class": poison.text("x")}
     item["spec"]["priorityClassName"] = poison.text("class")
     for container in item["spec"]["containers"]:
         container["image"] = poison.text("redis")

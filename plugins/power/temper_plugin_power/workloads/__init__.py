@@ -1,0 +1,1 @@
+"""Pods to workloads: their measures as signals, and the objects that hold their profiles."""
