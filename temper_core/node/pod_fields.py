@@ -23,19 +23,23 @@ _shown = _brief_repr().repr
 
 @define  # thousands are made for one PodList, and a frozen record takes twice as long to make
 class JsonObject:
-    """One JSON object and its path. ``problems`` is shared by the whole document.
+    """One JSON object and its path. ``problems`` and ``doubts`` are shared by the whole document.
 
-    Every reader returns a neutral value for a field that is missing, null, or of the wrong type.
+    ``doubts`` are the quantities that cannot be read, and count as 0. Every reader returns a
+    neutral value for a field that is missing, null, or of the wrong type.
     """
 
     values: Mapping[str, Any]
     path: str
     problems: list[str] = field(repr=False)
+    doubts: list[str] = field(repr=False)
 
     def complain(self, key: str, problem: str) -> None:
         """Record *problem* of the field *key*."""
-        path = f"{self.path}.{key}" if self.path else key
-        self.problems.append(f"{path}: {problem}")
+        self.problems.append(f"{self._path_of(key)}: {problem}")
+
+    def _path_of(self, key: str) -> str:
+        return f"{self.path}.{key}" if self.path else key
 
     def _wrong(self, key: str, noun: str) -> None:
         self.complain(key, f"must be {noun}, not {_shown(self.values[key])}")
@@ -73,7 +77,7 @@ class JsonObject:
         elif not isinstance(value, dict):
             self._wrong(key, "an object")
             value = NO_TABLE
-        return JsonObject(value, f"{self.path}.{key}" if self.path else key, self.problems)
+        return JsonObject(value, self._path_of(key), self.problems, self.doubts)
 
     def tables(self, key: str, most: int | None = None) -> "Iterator[JsonObject]":
         """Yield the objects of the list below *key*, the first *most* of them."""
@@ -83,10 +87,10 @@ class JsonObject:
         if not isinstance(value, list):
             self._wrong(key, "a list")
             return
-        path = f"{self.path}.{key}" if self.path else key
+        path = self._path_of(key)
         for index, item in enumerate(value[:most]):
             if isinstance(item, dict):
-                yield JsonObject(item, f"{path}[{index}]", self.problems)
+                yield JsonObject(item, f"{path}[{index}]", self.problems, self.doubts)
             else:
                 self.problems.append(f"{path}[{index}]: must be an object, not {_shown(item)}")
 
@@ -100,12 +104,15 @@ class JsonObject:
         return inner.values if len(self.problems) == problems_before else {}
 
     def quantity(self, key: str, read: Callable[[object], int]) -> int | None:
-        """Return a Kubernetes quantity in the units of *read*, or ``None`` if it is missing."""
+        """Return a Kubernetes quantity in the units of *read*, or ``None`` if it is missing.
+
+        One that cannot be read is a doubt and 0. A missing request would default to the limit.
+        """
         value = self.values.get(key)
         if value is None:
             return None
         try:
             return read(value)
         except InputError as error:
-            self.complain(key, str(error))
-            return None
+            self.doubts.append(f"{self._path_of(key)}: {error}")
+            return 0

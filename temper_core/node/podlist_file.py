@@ -10,7 +10,13 @@ from temper_core import documents
 from temper_core.errors import DocumentError
 from temper_core.json_items import JsonItems
 from temper_core.node.pod_claims import PodClaims
-from temper_core.node.podlist import is_of_api_server, left_out_text, read_pod_object, read_pods
+from temper_core.node.podlist import (
+    in_doubt_text,
+    is_of_api_server,
+    left_out_text,
+    read_pod_object,
+    read_pods,
+)
 from temper_core.records.pods import Pod
 
 LARGEST_LIST_BYTES = 1 << 32
@@ -63,13 +69,16 @@ def _pods_of(
     for item in listed:
         if not isinstance(item, dict) or item.get("kind", "Pod") != "Pod":
             return None
+        doubts: list[str] = []
         try:
-            pod = read_pod_object(item, source=source, node=node)
+            pod = read_pod_object(item, source=source, node=node, doubted=doubts.append)
         except DocumentError as error:
             if not is_of_api_server(item):
                 return None
             report(left_out_text(item, error.problems[0]))
             continue
+        if doubts:
+            report(in_doubt_text(item, doubts[0]))
         if pod is not None:
             claims.add(pod, item)
     is_pod_list = listed.has_list and listed.rest.get("kind") in LISTS

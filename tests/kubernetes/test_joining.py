@@ -186,6 +186,42 @@ def test_pods_of_one_namespace_that_cannot_be_read_silence_nothing_about_another
     assert names == [*(f"p{number}" for number in range(20)), "p1"]
 
 
+def spelt(cpu, **metadata):
+    made = item("uid", "spelt", priority=5)
+    made["metadata"] |= {"creationTimestamp": "2026-03-02T08:15:04Z", **metadata}
+    made["spec"]["containers"] = [{"name": "app", "resources": {"requests": {"cpu": cpu}}}]
+    return made
+
+
+def requests(listing):
+    return [(pod.priority, pod.cpu_request_millis) for pod in listing.now().pods]
+
+
+def test_leading_zeros_of_a_request_change_nothing(listing):
+    listing.replaced([spelt("900m")])
+    before = requests(listing)
+    listing.changed("MODIFIED", spelt("0" * 100_000 + "1m"))
+
+    assert before == [(5, 900)]
+    assert requests(listing) == [(5, 1)]
+
+
+def test_a_request_that_cannot_be_read_counts_as_nothing_and_the_tier_stays(listing):
+    listing.replaced([spelt("900m")])
+    with capture_logs() as logs:
+        listing.changed("MODIFIED", spelt("a few"))
+
+    assert requests(listing) == [(5, 0)]
+    assert [entry["event"] for entry in logs] == ["quantity_not_read"]
+
+
+def test_a_pod_that_can_no_longer_be_read_keeps_its_tier_and_no_request(listing):
+    listing.replaced([spelt("900m")])
+    listing.changed("MODIFIED", spelt("1m", annotations={"kubernetes.io/config.mirror": "!"}))
+
+    assert requests(listing) == [(5, 0)]
+
+
 def test_what_changes_nothing_about_a_pod_is_no_news(listing):
     told = []
     listing = Listing(Account(), lambda: told.append(listing.now()))

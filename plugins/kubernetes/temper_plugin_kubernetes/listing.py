@@ -48,7 +48,8 @@ class _Known:
 class Listing:
     """Follows the pods. *changed* is called after each change, on the watching thread.
 
-    A malformed object is counted and logged, and the former state of the pod is kept.
+    A malformed object is counted and logged. The pod keeps its former tier and cgroup, and requests
+    no CPU: the new request may be smaller, and nobody may keep cores by an object of that kind.
     """
 
     def __init__(self, account: Account, changed: Callable[[], None] = lambda: None) -> None:
@@ -109,25 +110,32 @@ class Listing:
     def _read(self, item: Json, *, otherwise: _Known | None) -> _Known | None:
         metadata = item.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        name = metadata.get("name")
-        try:
-            return _known(item, metadata, f"pod {name}")
-        except DocumentError as error:
+
+        def warn(event: str, problems: list[str]) -> None:
             self._account.count(UNREADABLE, "pods")
             if self._warnings.allows(metadata.get("namespace")):
-                log.warning("pod_not_read", pod=name, problems=list(error.problems[:5]))
-            return otherwise
+                log.warning(event, pod=metadata.get("name"), problems=problems)
+
+        try:
+            return _known(item, metadata, lambda doubt: warn("quantity_not_read", [doubt]))
+        except DocumentError as error:
+            warn("pod_not_read", list(error.problems[:5]))
+            return evolve(otherwise, pod=_asking_nothing(otherwise.pod)) if otherwise else None
 
 
-def _known(item: Json, metadata: object, source: str) -> _Known:
-    if not isinstance(metadata, dict) or metadata.get("deletionTimestamp") is None:
-        pod = read_pod_object(item, source=source)
+def _known(item: Json, metadata: Json, doubted: Callable[[str], object]) -> _Known:
+    source = f"pod {metadata.get('name')}"
+    if metadata.get("deletionTimestamp") is None:
+        pod = read_pod_object(item, source=source, doubted=doubted)
         return _Known(pod, claim_rank(item), is_waiting=_is_pending(item))
     kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
-    pod = read_pod_object({**item, "metadata": kept}, source=source)
+    pod = read_pod_object({**item, "metadata": kept}, source=source, doubted=doubted)
     # A replacement pod makes the same request again: both together would not fit.
-    asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
-    return _Known(asks_nothing, claim_rank(item), is_leaving=True)
+    return _Known(_asking_nothing(pod), claim_rank(item), is_leaving=True)
+
+
+def _asking_nothing(pod: Pod | None) -> Pod | None:
+    return evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
 
 
 def _is_pending(item: Json) -> bool:

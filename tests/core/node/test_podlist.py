@@ -451,6 +451,43 @@ def test_a_pod_of_an_api_server_that_does_not_fit_keeps_no_other_out(odd, tmp_pa
     assert told[0].startswith("pod shop/odd is left out: ")
 
 
+def odd_request(limit="2"):
+    resources = {"requests": {"cpu": "1 core"}, "limits": {"cpu": limit}}
+    containers = [{"name": "odd", "resources": resources}, {"name": "b", "resources": size("1")}]
+    spec = {"priority": 7, "containers": containers}
+    return pod_document("odd", metadata=SERVED, spec=spec)
+
+
+def size(cpu):
+    return {"requests": {"cpu": cpu}}
+
+
+def test_a_quantity_of_an_api_server_that_cannot_be_read_counts_as_0_and_the_pod_stays(tmp_path):
+    document = list_of(odd_request(), pod_document("db"))
+    file, told, told_of_file = tmp_path / "pods.json", [], []
+    file.write_text(json.dumps(document))
+
+    odd, _ = read(document, report=told.append)
+    odd_of_file, _ = read_pod_file(file, report=told_of_file.append)
+
+    assert odd == odd_of_file
+    assert (odd.name, odd.priority, odd.cpu_request_millis) == ("odd", 7, 1000)
+    (line,) = told
+    assert told_of_file == told
+    assert line.startswith("pod shop/odd has a quantity that counts as 0: spec.containers[0].")
+
+
+def test_a_quantity_is_a_misfit_for_readers_that_take_no_doubt():
+    doubts = []
+
+    with pytest.raises(DocumentError, match="'1 core' is no CPU quantity"):
+        read_pod_object(odd_request(), source="pod")
+    found = read_pod_object(odd_request(), source="pod", doubted=doubts.append)
+
+    assert found.cpu_request_millis == 1000
+    assert len(doubts) == 1
+
+
 def test_a_list_of_more_than_a_document_may_have_is_read_pod_by_pod(tmp_path, monkeypatch):
     monkeypatch.setattr("temper_core.documents.LARGEST_DOCUMENT_BYTES", 4_000)
     file = tmp_path / "pods.json"

@@ -60,6 +60,20 @@ numbers = st.from_regex(r"\A(0|[1-9][0-9]{0,12}|[0-9]{0,6}\.[0-9]{1,12}|[0-9]{1,
         ("1e999999999", LARGEST),
         ("1e-999999999", 1),
         ("0e999999999", 0),
+        ("9" * 129, LARGEST),
+        pytest.param("0" * 100_000 + "1m", 1, id="leading zeros"),
+        pytest.param("+" + "0" * 100_000 + ".5", 500, id="leading zeros after a sign"),
+        pytest.param("5e" + "0" * 100_000, 5000, id="zeros of an exponent"),
+        pytest.param("5e-" + "0" * 100_000 + "1", 500, id="leading zeros of an exponent"),
+        pytest.param("0." + "0" * 100_000 + "1", 1, id="zeros of a fraction"),
+        pytest.param("1" + "0" * 100_000 + "e-100000", 1000, id="trailing zeros"),
+        pytest.param("9" * 100_000, LARGEST, id="digits"),
+        pytest.param("-" + "0" * 100_000, 0, id="less than nothing by its sign alone"),
+        # Kubernetes reads 64 bits of an exponent, and uses 32 of them.
+        ("1e4294967296", 1000),
+        ("1e4294967293", 1),
+        ("5e-4294967297", 500),
+        ("1e9223372036854775807", 100),
     ],
 )
 def test_a_cpu_quantity_is_rounded_up_to_millicores(quantity, millis):
@@ -95,7 +109,10 @@ def test_a_memory_quantity_is_rounded_up_to_bytes(quantity, size):
         "1\n2",
         "NaN",
         "Infinity",
-        "9" * 129,
+        "1e9223372036854775808",
+        "1e-9223372036854775809",
+        pytest.param("1e" + "9" * 100_000, id="longest exponent"),
+        pytest.param("0" * 100_000 + "x", id="longest"),
         float("nan"),
         float("inf"),
     ],
@@ -123,6 +140,21 @@ def test_every_suffix_is_worth_what_kubernetes_says(number, suffix):
 
     assert memory_bytes(number + suffix) == min(math.ceil(exact), LARGEST)
     assert cpu_millis(number + suffix) == min(math.ceil(exact * 1000), LARGEST)
+
+
+@given(
+    st.integers(0, 300),
+    st.from_regex(r"\A[0-9]{1,300}(\.[0-9]{0,300})?\Z"),
+    st.one_of(st.sampled_from(sorted(WORTH)), st.integers(-400, 400).map("e{}".format)),
+)
+def test_a_text_of_any_length_is_worth_its_number(zeros, number, suffix):
+    power = Fraction(10) ** int(suffix[1:]) if suffix.startswith("e") else WORTH[suffix]
+    exact = Fraction(Decimal(number)) * power
+
+    text = "0" * zeros + number + suffix
+
+    assert cpu_millis(text) == min(math.ceil(exact * 1000), LARGEST)
+    assert memory_bytes(text) == min(math.ceil(exact), LARGEST)
 
 
 @given(numbers, st.integers(-30, 30), st.sampled_from("eE"))

@@ -114,6 +114,20 @@ def test_a_pod_that_cannot_be_read_is_counted_and_left_out():
     assert [(each["event"], each["uid"]) for each in logs] == [("pod_not_read", "uid-odd")]
 
 
+def test_a_pod_with_a_request_that_cannot_be_read_counts_without_it():
+    odd = pod("odd")
+    odd["metadata"]["creationTimestamp"] = "2026-03-02T08:15:04Z"
+    odd["spec"]["containers"] = [{"name": "app", "resources": {"requests": {"cpu": "a few"}}}]
+    with serving(Scripted()) as server, capture_logs() as logs:
+        server.lists, server.watches = [pods(odd, pod("a"))], [(200, {}, [Scripted.HANG])]
+
+        ledger, watches = watch_pods(server, "a")
+
+    assert ledger.find_pod("shop/odd")[1].millis == 0
+    assert (ledger.pods, watches.unreadable) == (2, 1)
+    assert [(each["event"], each["uid"]) for each in logs] == [("quantity_not_read", "uid-odd")]
+
+
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 def test_a_refusal_is_tried_again_and_what_was_known_stands(status):
     with serving(Scripted()) as server, capture_logs() as logs:

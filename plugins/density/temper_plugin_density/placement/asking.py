@@ -1,6 +1,6 @@
 """A pod's tier and CPU request, read from Pod objects as the agents read them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import frozen
@@ -44,12 +44,15 @@ class PodReader:
             raise InputError("Pod: has terminated, or is being deleted")
         return self._wish_of(pod)
 
-    def bound(self, item: Mapping[str, Any]) -> BoundPod | None:
+    def bound(
+        self, item: Mapping[str, Any], doubted: Callable[[str], object] | None = None
+    ) -> BoundPod | None:
         """Read a bound pod. None if it is not bound, has terminated or is being deleted.
 
-        Raises InputError for a malformed object.
+        A quantity that cannot be read counts as 0 if *doubted* takes the reason. Raises InputError
+        for a malformed object.
         """
-        pod = read_pod_object(item, source="Pod")
+        pod = read_pod_object(item, source="Pod", doubted=doubted)
         node = item.get("spec", {}).get("nodeName")
         if pod is None or not node:
             return None

@@ -89,14 +89,17 @@ class PodFollower:
         """Nothing depends on whether the watch is up."""
 
     def _read(self, item: Json) -> BoundPod | None:
-        try:
-            return self._reader.bound(item)
-        except InputError as error:
+        def warn(event: str, reason: str) -> None:
             self.unreadable += 1
             metadata = item.get("metadata")
             namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
             if self._warnings.allows(namespace):
-                log.warning("pod_not_read", uid=uid_of(item), reason=str(error))
+                log.warning(event, uid=uid_of(item), reason=reason)
+
+        try:
+            return self._reader.bound(item, lambda doubt: warn("quantity_not_read", doubt))
+        except InputError as error:
+            warn("pod_not_read", str(error))
             return None
 
 
