@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from temper_kube.credential_programs import CredentialProgram, Issued, read_program
 from temper_kube.failures import UnreachableError
+from temper_kube.impersonation import Headers, impersonation_of
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
@@ -30,6 +31,7 @@ class Credentials:
 
     Files are read for every connection, because they are replaced in place. ``*_data`` hold the
     same contents from inside a kubeconfig. A ``program`` issues a token or a certificate.
+    ``impersonation`` are the headers of the user that the client acts as, if it is another.
     """
 
     token_file: str = ""
@@ -42,6 +44,7 @@ class Credentials:
     server_name: str = ""
     is_insecure: bool = False
     program: CredentialProgram | None = field(default=None, repr=False)
+    impersonation: Headers = ()
 
     def issued(self) -> Issued:
         """Return the token and the certificate. Raise MachineError if the program fails."""
@@ -136,6 +139,7 @@ def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: st
         server_name=str(cluster.get("tls-server-name") or ""),
         is_insecure=cluster.get("insecure-skip-tls-verify") is True,
         program=read_program(user["exec"], cluster) if user.get("exec") else None,
+        impersonation=impersonation_of(user),
     )
     port = port or (HTTPS_PORT if is_tls else HTTP_PORT)
     prefix, namespace = url.path.rstrip("/"), namespace or DEFAULT_NAMESPACE

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from typing import Any, Self
 
 from temper_core import JsonItems
@@ -164,11 +164,8 @@ class Connection:
         http = self._http
         if http is None or http.sock is None:  # the server closed it after its answer
             http = self._connect(issued)
-        headers = {"Accept": accept or "application/json", "User-Agent": "temper"}
-        headers |= self._access.headers(issued)
         text = None if body is None else json.dumps(body).encode()
-        if text is not None:
-            headers["Content-Type"] = media_type or "application/json"
+        headers = self._headers(issued, accept, media_type if text is not None else None)
         http.request(method, self._access.prefix + path, text, headers)
         response = http.getresponse()
         program = self._access.credentials.program
@@ -177,6 +174,18 @@ class Connection:
         if response.status >= FIRST_REFUSAL:
             raise _refusal(response)
         return response
+
+    def _headers(self, issued: Issued, accept: str, content_type: str | None) -> HTTPMessage:
+        headers = HTTPMessage()  # unlike a dictionary it holds a header more than once
+        headers["Accept"] = accept or "application/json"
+        headers["User-Agent"] = "temper"
+        if content_type is not None:
+            headers["Content-Type"] = content_type or "application/json"
+        for name, value in self._access.headers(issued).items():
+            headers[name] = value
+        for name, value in self._access.credentials.impersonation:
+            headers[name] = value
+        return headers
 
     def _connect(self, issued: Issued) -> HTTPConnection:
         access = self._access

@@ -30,6 +30,11 @@ ODD = {
     "exec with env that is none": (SERVER, {"exec": {**PROGRAM, "env": [{"name": "A"}]}}),
     "exec with env that is a table": (SERVER, {"exec": {**PROGRAM, "env": {"A": "b"}}}),
     "another provider": (SERVER, {"auth-provider": {"name": "gcp"}}),
+    "groups without a user to act as": (SERVER, {"as-groups": ["viewers"]}),
+    "a user to act as that is a number": (SERVER, {"as": 5}),
+    "a user to act as of two lines": (SERVER, {"as": "a\r\nImpersonate-Group: b"}),
+    "groups to act as that are text": (SERVER, {"as": "a", "as-groups": "viewers"}),
+    "extras to act as that are none": (SERVER, {"as": "a", "as-user-extra": ["a"]}),
     "an authority that is not there": (
         {**SERVER, "certificate-authority": "/nowhere"},
         {"exec": {**PROGRAM, "provideClusterInfo": True}},
