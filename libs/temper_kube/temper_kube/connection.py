@@ -4,10 +4,10 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from temper_core import JsonItems
 from temper_kube.access import Access
@@ -175,7 +175,7 @@ class Connection:
             raise _refusal(response)
         return response
 
-    def _headers(self, issued: Issued, accept: str, content_type: str | None) -> HTTPMessage:
+    def _headers(self, issued: Issued, accept: str, content_type: str | None) -> Mapping[str, str]:
         headers = HTTPMessage()  # unlike a dictionary it holds a header more than once
         headers["Accept"] = accept or "application/json"
         headers["User-Agent"] = "temper"
@@ -185,7 +185,7 @@ class Connection:
             headers[name] = value
         for name, value in self._access.credentials.impersonation:
             headers[name] = value
-        return headers
+        return cast("Mapping[str, str]", headers)  # http.client asks for its items alone
 
     def _connect(self, issued: Issued) -> HTTPConnection:
         access = self._access
