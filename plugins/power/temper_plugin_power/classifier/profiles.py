@@ -24,8 +24,9 @@ class PowerProfile:
     reason: str
     confidence: float
     """From 0 to 1, in tenths."""
-    hints: tuple[str, ...]
-    """JSON paths of the fields that annotations decided."""
+    hints: tuple[str, ...] | None
+    """JSON paths of the fields that annotations decided. None in a profile that was made by hand,
+    all of whose fields are explicit."""
 
     @property
     def summary(self) -> str:
@@ -35,8 +36,17 @@ class PowerProfile:
             words.append(f"gpu={self.gpu.intensity}/{self.gpu.bound}")
         return " ".join(words)
 
+    def is_explicit(self, path: str) -> bool:
+        """Whether somebody wrote the field at the JSON *path*, and no rule derived it."""
+        return self.hints is None or path in self.hints
+
+    def counts(self, path: str, min_confidence: float) -> bool:
+        """Whether the field at the JSON *path* is explicit, or derived with enough confidence."""
+        return self.is_explicit(path) or self.confidence >= min_confidence
+
     def status(self, at: datetime) -> Mapping[str, Any]:
         """Return the object's status, last updated *at*, which is a time in UTC."""
+        hints = {} if self.hints is None else {"hints": list(self.hints)}
         return {
             "criticality": {"class": self.workload_class},
             "migratability": {"reschedulable": self.reschedulable},
@@ -45,7 +55,7 @@ class PowerProfile:
             "classificationReason": self.reason,
             "confidence": self.confidence,
             "lastUpdated": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "hints": list(self.hints),
+            **hints,
         }
 
 
