@@ -183,6 +183,10 @@ class Published:
         """Return the requests for safe mode by requester, each with its reason and time."""
         return {name: attrs.asdict(request) for name, request in self._requests.active().items()}
 
+    def unkept_requests(self) -> str:
+        """Return why the requests are in memory only, and end with the agent. Empty if not."""
+        return self._requests.defect
+
     def request_safe_mode(self, requester: str, reason: str) -> None:
         """Add *requester*'s request for safe mode. Raise InputError for an instrument's name."""
         self._require_operator(requester)

@@ -62,9 +62,9 @@ def command(
     Every agent that runs on this host is asked; with --settings only the one of that file. If it
     does not take the request, 'on' writes a file that it reads, and 'off' removes it. All agents
     and all requests are listed. Exit codes: 1 if requests stand after 'off', 2 if another user may
-    change the file of --settings, 3 if nothing could be done, if an agent has not heard or an
-    engine is still attached after 'on' (with the command that helps), or if no agent answers
-    'status'.
+    change the file of --settings, 3 if nothing could be done, if after 'on' an agent has not heard,
+    cannot keep the request or an engine is still attached (with the command that helps), or if no
+    agent answers 'status'.
     """
     from temper_core.cli.safe_mode_outcome import Host
     from temper_core.cli.safe_mode_switch import Switch
@@ -139,7 +139,8 @@ def _agent_line(agent: "AgentReport") -> str:
             f"; run: {agent.remedy}" if agent.remedy else ""
         )
     mode = f", mode {agent.mode}" if agent.mode and not agent.is_asked else ""
-    return f"{agent.name} {'has heard' if agent.has_heard else f'runs{mode}'}"
+    unkept = f", but keeps no change: {agent.unkept}" if agent.unkept else ""
+    return f"{agent.name} {'has heard' if agent.has_heard else f'runs{mode}'}{unkept}"
 
 
 def _request_lines(requests: "Requests", where: str = "") -> Iterator[str]:

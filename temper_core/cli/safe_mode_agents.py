@@ -35,6 +35,7 @@ class AgentReport:
 
     ``pid`` is 0 if its process is not visible from here. ``is_asked`` is false for an agent that
     was only looked at. ``problem`` is why it has not heard, ``remedy`` the command that reaches it.
+    ``unkept`` is why its requests end with it.
     """
 
     name: str
@@ -45,6 +46,7 @@ class AgentReport:
     requests: Requests = field(factory=dict)
     problem: str = ""
     remedy: str = ""
+    unkept: str = ""
 
     @property
     def is_deaf(self) -> bool:
@@ -64,7 +66,7 @@ class Question:
         """Ask one agent. Raises nothing: a failure is in the report."""
         report = AgentReport(process_name(agent), agent.pid, self.is_asked)
         try:
-            answer = answer_fields(self.ask(socket_settings(agent.local_socket())))
+            answer = report_fields(self.ask(socket_settings(agent.local_socket())))
         except PermissionError:
             remedy = f"sudo temper safe-mode {self.action}"
             return evolve(report, problem="this user may not ask it", remedy=remedy)
@@ -137,6 +139,11 @@ def answer_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
     if not all(isinstance(request, dict) for request in requests.values()):
         raise MachineError(MALFORMED)
     return {"requests": requests, "mode": str(answer.get("mode", ""))}
+
+
+def report_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """Return these and ``unkept``, which agents before 0.1 do not tell."""
+    return {**answer_fields(answer), "unkept": str(answer.get("unkept") or "")}
 
 
 def socket_settings(path: Path) -> "Settings":

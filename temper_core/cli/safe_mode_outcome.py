@@ -113,6 +113,11 @@ def alarms_of(outcome: SafeModeOutcome, roots: Roots) -> Iterator[str]:
     for agent in outcome.agents:
         if agent.is_deaf:
             yield f"{agent.name} has NOT heard: {agent.problem}{_to_run(agent.remedy)}"
+        elif agent.unkept:
+            yield (
+                f"{agent.name} has heard, but its successor may not know of it: {agent.unkept}; "
+                "when that is mended, run: temper safe-mode on"
+            )
     yield from _unasked(outcome, roots)
     yield from _unseen(outcome, roots)
     state = _once_detached(SchedExt(roots.sched_ext))

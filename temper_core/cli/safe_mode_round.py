@@ -11,8 +11,8 @@ from temper_core.cli.safe_mode_agents import (
     AgentReport,
     Asking,
     Question,
-    answer_fields,
     process_name,
+    report_fields,
     socket_settings,
 )
 from temper_core.cli.safe_mode_outcome import Host, SafeModeOutcome, kept_requests
@@ -80,7 +80,7 @@ class Round:
         """Return the report of the settings' agent, which answered."""
         is_asked = self._body is not None
         return AgentReport(
-            self._name(), self._pid(), is_asked, has_heard=is_asked, **answer_fields(answer)
+            self._name(), self._pid(), is_asked, has_heard=is_asked, **report_fields(answer)
         )
 
     def deaf(self, problem: str) -> AgentReport:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from temper_core.errors import MachineError
 from temper_core.http.address import Address
+from temper_core.http.forked_children import close_in_children
 
 BACKLOG = 1024
 
@@ -46,7 +47,7 @@ def _bound(address: Address) -> socket.socket:
         bound.bind(endpoint)
         bound.listen(BACKLOG)
         undo.pop_all()
-    return bound
+    return close_in_children(bound)
 
 
 def _occupied(address: Address, named: str, rivals: str) -> str:

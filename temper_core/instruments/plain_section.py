@@ -6,6 +6,7 @@ from typing import Any
 
 from temper_core.plain_json import plain_value
 from temper_core.records.instruments import OpenInstrument
+from temper_core.records.read_only import ReadOnlyDict
 from temper_core.records.snapshots import Snapshot
 
 LONGEST_INTEGER = 308
@@ -33,7 +34,8 @@ class PlainSection:
             raise TypeError(f"a section is a mapping, not {type(content).__name__}")
         text = _text_of(content)
         if text != self._text:
-            self._plain, self._text = json.loads(text, parse_int=_integer), text
+            plain = json.loads(text, parse_int=_integer, object_hook=ReadOnlyDict)
+            self._plain, self._text = plain, text
         return self._plain, len(text)
 
 

@@ -10,6 +10,7 @@ from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile
+from temper_core.records.read_only import read_only
 from temper_core.records.steering import SteeredPlace
 from temper_core.records.tiers import Tier
 
@@ -68,7 +69,7 @@ class LayerPlan:
     layers: tuple[Layer, ...]
     assignments: tuple[Assignment, ...] = ()
     notes: tuple[Note, ...] = ()
-    hints: Mapping[str, int] = field(factory=dict)
+    hints: Mapping[str, int] = field(factory=dict, converter=read_only)
     steering: tuple[SteeredPlace, ...] = ()
 
     @property
@@ -87,7 +88,7 @@ class LayerPlan:
         for layer in self.layers:
             for member in layer.members:
                 names.setdefault(member, layer.name)
-        return names
+        return read_only(names)
 
     @cached_property
     def _layers_by_name(self) -> dict[str, Layer]:

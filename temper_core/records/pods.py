@@ -13,6 +13,7 @@ from attrs.validators import (
     optional,
 )
 
+from temper_core.records.read_only import read_only
 from temper_core.records.tiers import Tier
 
 IS_TEXT = instance_of(str)
@@ -79,8 +80,8 @@ class Pod:
     )
     cpu_request_millis: int = field(default=0, validator=IS_COUNT)
     cpu_limit_millis: int | None = field(default=None, validator=optional(IS_COUNT))
-    annotations: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
-    labels: Mapping[str, str] = field(factory=dict, validator=MAPS_TEXT)
+    annotations: Mapping[str, str] = field(factory=dict, converter=read_only, validator=MAPS_TEXT)
+    labels: Mapping[str, str] = field(factory=dict, converter=read_only, validator=MAPS_TEXT)
     owner: str = field(default="", validator=IS_TEXT)
     cgroups: tuple[str, ...] = field(default=(), validator=ARE_TEXTS)
     origin: Origin = Origin.KUBERNETES

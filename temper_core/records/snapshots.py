@@ -10,6 +10,7 @@ from temper_core.records.lint import Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import ProfileFailure
+from temper_core.records.read_only import read_only
 from temper_core.records.steering import SteeringState
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.records.trials import TrialState
@@ -121,7 +122,7 @@ class PodSample:
     throttled_ratio: float = 0.0
     memory_bytes: int = 0
     profile: str = ""
-    pressure: Mapping[str, "Pressure"] = field(factory=dict)
+    pressure: Mapping[str, "Pressure"] = field(factory=dict, converter=read_only)
     short_lived_cpu_used: float = 0.0
     run_delay: float = 0.0
     switches: int = 0
@@ -198,7 +199,7 @@ class Overhead:
     count of the last scrape. ``instruments`` holds, by name, costs outside the agent's process.
     """
 
-    cpu_ratio: Mapping[str, float] = field(factory=dict)
+    cpu_ratio: Mapping[str, float] = field(factory=dict, converter=read_only)
     memory_bytes: int = 0
     engine_memory_bytes: int = 0
     period_s: float = 0.0
@@ -207,7 +208,7 @@ class Overhead:
     descriptors: int = 0
     bpf_cpu_ratio: float = 0.0
     series: int = 0
-    instruments: Mapping[str, InstrumentCost] = field(factory=dict)
+    instruments: Mapping[str, InstrumentCost] = field(factory=dict, converter=read_only)
 
 
 @frozen
@@ -264,7 +265,7 @@ class Section:
     """An instrument's addition to a snapshot: plain JSON, with its own schema version."""
 
     schema_version: int
-    content: Mapping[str, Any] = field(factory=dict)
+    content: Mapping[str, Any] = field(factory=dict, converter=read_only)
 
 
 @frozen
@@ -286,7 +287,7 @@ class Snapshot:
     threads: tuple[ThreadSample, ...] = ()
     pods: tuple[PodSample, ...] = ()
     layers: tuple[LayerSample, ...] = ()
-    pressure: Mapping[str, Pressure] = field(factory=dict)
+    pressure: Mapping[str, Pressure] = field(factory=dict, converter=read_only)
     overhead: Overhead = Overhead()
     plan: LayerPlan | None = None
     violations: tuple[Violation, ...] = ()
@@ -298,7 +299,7 @@ class Snapshot:
     steering: SteeringState = SteeringState()
     last_end: EngineEnd | None = None
     observing: Observing = Observing()
-    pressure_events: Mapping[str, int] = field(factory=dict)
-    sections: Mapping[str, Section] = field(factory=dict)
+    pressure_events: Mapping[str, int] = field(factory=dict, converter=read_only)
+    sections: Mapping[str, Section] = field(factory=dict, converter=read_only)
     trials: tuple[TrialState, ...] = ()
     schema_version: int = SCHEMA_VERSION

@@ -11,6 +11,7 @@ from enum import StrEnum
 from attrs import field, frozen
 
 from temper_core.records.layers import Layer
+from temper_core.records.read_only import read_only
 from temper_core.records.thread_groups import ThreadMatch
 from temper_core.records.tiers import Tier
 
@@ -120,7 +121,7 @@ class Steering:
     engine.
     """
 
-    hints: Mapping[str, int] = field(factory=lambda: FIXED_HINTS)
+    hints: Mapping[str, int] = field(factory=lambda: FIXED_HINTS, converter=read_only)
     in_force: tuple[Layer, ...] = ()
     hold: bool = False
 
@@ -170,4 +171,4 @@ class SteeringState:
     walk_ns: int = 0
     niced: int = 0
     own_nice: int = 0
-    by_hook: Mapping[str, int] = field(factory=dict)
+    by_hook: Mapping[str, int] = field(factory=dict, converter=read_only)

@@ -94,7 +94,7 @@ class StateFile:
                 beside.unlink()
             with suppress(OSError):
                 os.close(os.open(self.path, flags, 0o600))
-            sync_directory(self.path.parent)
+                sync_directory(self.path.parent)
             raise
 
 

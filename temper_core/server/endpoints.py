@@ -207,7 +207,8 @@ class CoreEndpoints:
 
     def _safe_mode(self, _: Request) -> Any:  # noqa: ANN401 - JSON
         requests = {name: dict(stands) for name, stands in self.view.safe_mode_requests().items()}
-        return {**_state(self.view), "requests": requests}
+        unkept = self.view.unkept_requests()
+        return {**_state(self.view), "requests": requests, "unkept": unkept}
 
     def _set_safe_mode(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         change = parse_safe_mode_request(request.json(), request.requester.way)

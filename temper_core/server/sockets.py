@@ -9,6 +9,7 @@ from attrs import frozen
 
 from temper_core.errors import MachineError
 from temper_core.http.address import Address, parse_address
+from temper_core.http.forked_children import close_in_children
 from temper_core.http.listener import listen_on
 
 BACKLOG = 128
@@ -60,7 +61,7 @@ def bind_local(path: Path) -> LocalSocket:
     made_directory = not path.parent.exists()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     _clear(path)
-    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound = close_in_children(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     try:
         bound.bind(str(path))
         # No client can connect before listen(), so the file is never open to other users.

@@ -39,6 +39,10 @@ class AgentView(MetricSource, Protocol):
         """Return the safe-mode requests: requester to its ``reason`` and ``since``."""
         ...
 
+    def unkept_requests(self) -> str:
+        """Return why the requests are in memory only, and end with the agent. Empty if not."""
+        ...
+
     def request_safe_mode(self, requester: str, reason: str) -> None:
         """Store *requester*'s request for safe mode. Raise InputError for an instrument's name."""
         ...

@@ -15,6 +15,10 @@ FILE_NAME = "niceness.json"
 SCHEMA_VERSION = 1
 LARGEST_BYTES = 1024 * 1024
 MODE = 0o600
+FOREIGN = (
+    "has threads that this version does not understand; their nice values stay until the version "
+    "that wrote it restores them, or renice(1) and the removal of the file"
+)
 
 
 class NicedThread(NamedTuple):
@@ -31,14 +35,23 @@ class NicedThread(NamedTuple):
 
 
 class NiceRecord:
-    """Writes and reads the file in *directory*. ``failed`` is whether the last write failed."""
+    """Writes and reads the file in *directory*.
+
+    ``failed`` is whether the last write failed. ``is_foreign`` is whether the last ``read`` found
+    threads that it did not understand, as of another version. Such a file is the only trace of
+    their nice values, so it is neither replaced nor removed.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.path = directory / FILE_NAME
         self.failed = False
+        self.is_foreign = False
 
     def write(self, threads: Iterable[NicedThread]) -> str:
         """Replace the file by *threads*. Return why that failed, empty if it did not."""
+        if self.is_foreign:
+            self.failed = True
+            return f"boost and latency are off: {self.path} {FOREIGN}"
         document = {"schema_version": SCHEMA_VERSION, "threads": [*map(list, threads)]}
         new = self.path.with_name(f"{FILE_NAME}.new")
         try:
@@ -55,18 +68,30 @@ class NiceRecord:
         return ""
 
     def read(self) -> tuple[NicedThread, ...]:
-        """Return the recorded threads. A file that is missing or not of this form gives none."""
+        """Return the recorded threads that are understood. A missing file gives none."""
+        self.is_foreign = False
+        rows, threads = [], []
         try:
             document = json.loads(self._text())
-            threads = document["threads"]
-            if document["schema_version"] != SCHEMA_VERSION:
-                return ()
-            return tuple(NicedThread(*map(_number, thread)) for thread in threads)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            rows = [*document["threads"]]
+            self.is_foreign = document["schema_version"] != SCHEMA_VERSION
+        except FileNotFoundError:
             return ()
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            self.is_foreign = True
+        if self.is_foreign:
+            return ()
+        for row in rows:
+            try:
+                threads.append(NicedThread(*map(_number, row)))
+            except TypeError:
+                self.is_foreign = True
+        return tuple(threads)
 
     def remove(self) -> None:
-        """Remove the file. A missing file is no error."""
+        """Remove the file, unless it is foreign. A missing file is no error."""
+        if self.is_foreign:
+            return
         for path in (self.path, self.path.with_name(f"{FILE_NAME}.new")):
             with suppress(OSError):
                 path.unlink()

@@ -13,11 +13,14 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+import structlog
 from attrs import define, frozen
 
 from temper_core.steering.nice_record import NicedThread, NiceRecord
 from temper_core.steering.scheduling import ORDINARY, scheduling_of, set_reset_on_fork
 from temper_core.steering.thread_identity import in_first_pid_namespace, is_same_thread, leader_of
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 MOST_NICED = 4_096
 CONFIRMED_S = 60.0
@@ -250,17 +253,22 @@ def give_back(thread: NicedThread) -> bool:
 
 @frozen
 class GivenBack:
-    """The number of threads that were changed, and of those that this process may not change."""
+    """The number of threads that were changed, and of those that this process may not change.
+
+    ``is_foreign`` is whether the record has others, which are not understood.
+    """
 
     changed: int = 0
     denied: int = 0
+    is_foreign: bool = False
 
 
 def give_back_all(record: NiceRecord, proc_root: str = "/proc") -> GivenBack:
     """Undo what an agent that was killed has recorded.
 
     The record is removed, but for the threads that this process may not change. Outside of the
-    host's pid namespace these are all, because their ids mean other threads there.
+    host's pid namespace these are all, because their ids mean other threads there. A record that is
+    not understood stays as it is.
     """
     recorded = record.read()
     if recorded and not in_first_pid_namespace(proc_root):
@@ -271,11 +279,13 @@ def give_back_all(record: NiceRecord, proc_root: str = "/proc") -> GivenBack:
             changed += give_back(thread)
         except PermissionError:
             denied.append(thread)
-    if denied:
+    if record.is_foreign:
+        log.error("nice_values_not_understood", file=str(record.path))
+    elif denied:
         record.write(denied)
     else:
         record.remove()
-    return GivenBack(changed, len(denied))
+    return GivenBack(changed, len(denied), record.is_foreign)
 
 
 def _take(tid: int, nice: int) -> None:

@@ -14,7 +14,7 @@ from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node import document
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
-from temper_plugin_rightsizer.store.history import History
+from temper_plugin_rightsizer.store.history import HOUR_S, History
 
 NOW = 1_800_000_000
 PATH = "kubepods/podu1/"
@@ -53,7 +53,7 @@ def snapshot_at(second, used=0.9, **changes):
     thread = make_thread("hot-1", namespace="shop", pod="web", container="app", cpu_used=used)
     pod = PodSample("shop", "web", POD.uid, Tier.NORMAL, 1, used)
     moment = {"at": float(NOW + second), "monotonic_s": 1000.0 + second, "window_s": 10.0}
-    return make_snapshot(thread, pods=(pod,), **moment, **changes)
+    return make_snapshot(thread, pods=(pod,), **{**moment, **changes})
 
 
 def test_a_finished_interval_is_kept(collector):
@@ -143,6 +143,66 @@ def test_a_clock_that_jumps_back_loses_only_the_interval(collector):
     collector.tell(snapshot_at(-86_390))
 
     assert collector.demands(3 * 86_400, NOW)[KEY].cpu.seconds == 30
+
+
+DAY_S = 24 * HOUR_S
+
+
+def told_for(collector, clock, begin_s, seconds):
+    """Give the collector looks each minute by a wall clock that is *clock* off."""
+    for second in range(0, seconds, 60):
+        at_s = begin_s + second
+        collector.tell(snapshot_at(at_s + clock, monotonic_s=1000.0 + at_s))
+
+
+@pytest.fixture
+def learned(collector):
+    """A collector with an hour of each of the last 13 days, whose history has the same clock."""
+    clock = [float(NOW)]
+    collector.history = attrs.evolve(collector.history, clock=lambda: clock[0])
+    told_for(collector, 0, -60, 60)
+    known = collector.demands(HOUR_S, NOW)[KEY]
+    for day in range(1, 14):
+        collector.history.add(NOW - day * DAY_S, INTERVAL_S, {KEY: known})
+    return collector, clock
+
+
+def days_kept(collector):
+    return len({at // DAY_S for _, at, _ in collector.history.intervals(0)} - {NOW // DAY_S})
+
+
+@pytest.mark.parametrize("jump_s", [15 * DAY_S, -15 * DAY_S, -3000 * DAY_S])
+def test_a_clock_that_is_wrong_for_less_than_an_hour_costs_no_history(learned, jump_s):
+    collector, clock = learned
+
+    for off, begin_s, seconds in ((0, 0, 600), (jump_s, 600, HOUR_S - 60), (0, 4200, HOUR_S - 60)):
+        clock[0] = float(NOW + begin_s + off)
+        told_for(collector, off, begin_s, seconds)
+
+    assert days_kept(collector) >= 13
+
+
+@pytest.mark.parametrize("jump_s", [15 * DAY_S, -15 * DAY_S])
+def test_a_clock_that_stays_where_it_was_set_is_believed_after_an_hour(learned, jump_s):
+    collector, clock = learned
+    clock[0] = float(NOW + jump_s)
+
+    told_for(collector, jump_s, 0, HOUR_S + 400)
+
+    assert {at // DAY_S for _, at, _ in collector.history.intervals(0)} <= {
+        (NOW + jump_s) // DAY_S,
+        (NOW + jump_s) // DAY_S + 1,
+    }
+
+
+def test_an_agent_that_starts_forgets_nothing_in_its_first_hour(learned):
+    collector, clock = learned
+    clock[0] = float(NOW + 20 * DAY_S)
+    again = Collector(collector.history, collector.lookup, collector.files)
+
+    told_for(again, 20 * DAY_S, 0, HOUR_S - 60)
+
+    assert days_kept(again) >= 13
 
 
 def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):

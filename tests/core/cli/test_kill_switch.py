@@ -207,6 +207,28 @@ def test_a_holder_of_the_nodes_lock_that_did_not_hear_is_named(host, running):
         holder.wait()
 
 
+@pytest.mark.parametrize("state", ["ro", "nr_inodes=1"], ids=["read-only", "no-inodes"])
+def test_a_request_that_no_disk_keeps_holds_and_fails_loudly(host, running, state):
+    settings = host.settings("other")
+    folder = settings.with_name("state")
+    host.shell(f"mkdir {folder}; mount -t tmpfs -o {state} none {folder}")
+    running(settings)
+
+    on = host.temper("safe-mode", "on", "--reason", "slow")
+    status = host.temper("safe-mode", "status")
+    host.shell(f"umount {folder}")
+    again = host.temper("safe-mode", "on", "--reason", "slow")
+
+    assert on.returncode == 3
+    assert "has heard, but its successor may not know of it" in on.stderr
+    assert "safe-mode-requests.json cannot be written" in on.stderr
+    assert "run: temper safe-mode on" in on.stderr
+    assert "cli requests safe mode" in on.stdout
+    assert "keeps no change" in status.stdout
+    assert again.returncode == 0, again.stderr
+    assert (folder / "safe-mode-requests.json").exists()
+
+
 def test_an_agent_whose_socket_is_in_a_mount_namespace_of_its_own_hears(host):
     settings = host.settings("contained")
     folder, log = settings.parent, settings.with_name("log")

@@ -162,6 +162,33 @@ def test_attributes_of_an_instrument_are_read_in_its_own_thread(opened, misdeed)
     assert host.failures["hostile"] > 0
 
 
+TABLES = {
+    "pressure": lambda it: it.pressure,
+    "pressure_events": lambda it: it.pressure_events,
+    "sections": lambda it: it.sections,
+    "overhead": lambda it: it.overhead.cpu_ratio,
+    "costs": lambda it: it.overhead.instruments,
+    "steering": lambda it: it.steering.by_hook,
+}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_section_that_changes_the_snapshot_is_set_aside_and_the_others_see_no_change(
+    opened, table
+):
+    def section(_, snapshot):
+        table(snapshot)["mean"] = 0.5
+        return {"a": 2}
+
+    with capture_logs():
+        instruments, host = opened({"section": section})
+        seen = turn(instruments)
+
+    assert table(seen).keys() <= {"well"}
+    assert "hostile" not in seen.sections
+    assert host.failures["hostile"] == 1
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_reason_for_safe_mode_holds_no_lock_of_the_agent(opened, requests, kind):
     opened({})

@@ -127,6 +127,7 @@ class FakeView:
     slow: threading.Event | None = None
     happened: EventLog = field(factory=EventLog)
     requests: dict[str, dict[str, Any]] = field(factory=dict)
+    unkept: str = ""
     failed: list[tuple[str, str]] = field(factory=list)
     checked: list[tuple[str, Check]] = field(factory=list)
     audited: list[tuple[str, str, str]] = field(factory=list)
@@ -171,6 +172,9 @@ class FakeView:
 
     def safe_mode_requests(self) -> dict[str, dict[str, Any]]:
         return dict(self.requests)
+
+    def unkept_requests(self) -> str:
+        return self.unkept
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
         self.requests[requester] = {"reason": reason, "since": 1.0}

@@ -17,6 +17,7 @@ from temper_plugin_rightsizer.node.containers import (
     treatment_of,
 )
 from temper_plugin_rightsizer.node.starts import PROC, Starts
+from temper_plugin_rightsizer.node.steady_clock import SteadyClock
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 
 INTERVAL_S = 300
@@ -30,7 +31,9 @@ MOST_WINDOW_S = 900
 class Collector:
     """Turns snapshots into intervals of the *history*. *lookup* knows the node's pods.
 
-    The first *startup_s* seconds of a container are kept apart, by the minute.
+    The first *startup_s* seconds of a container are kept apart, by the minute. Old intervals are
+    merged and forgotten only after an hour in which the wall clock did not jump: a clock that is
+    wrong for a moment would take the whole history for old, or for one of the future.
     """
 
     history: History
@@ -45,8 +48,9 @@ class Collector:
     _starting: frozenset[ContainerKey] = field(default=frozenset(), init=False)
     _began_at: int = field(default=0, init=False)
     _counted_at: float | None = field(default=None, init=False)
-    _compacted_at: int = field(default=0, init=False)
+    _compacted_s: float = field(default=float("-inf"), init=False)
     _counters: dict[ContainerKey, CgroupCounters] = field(factory=dict, init=False)
+    _clock: SteadyClock = field(factory=SteadyClock, init=False)
     _starts: Starts = field(init=False)
     _plan: LayerPlan | None = field(default=None, init=False)
     _containers: dict[ContainerKey, NodeContainer] = field(factory=dict, init=False)
@@ -57,11 +61,13 @@ class Collector:
 
     def tell(self, snapshot: Snapshot) -> None:
         """Add the window of *snapshot*, and keep the interval if it is over."""
+        self._clock.note(snapshot.at, snapshot.monotonic_s)
         begins_at = int(snapshot.at) // INTERVAL_S * INTERVAL_S
         if begins_at != self._began_at:
             if self._counted_at is not None:
                 self._count(snapshot.monotonic_s)
             self._close_interval(begins_at)
+            self._compact(snapshot.monotonic_s)
         seconds = max(min(round(snapshot.window_s), MOST_WINDOW_S), 1)
         self._look_for_pods()
         if snapshot.observing.knows_threads:
@@ -98,8 +104,10 @@ class Collector:
     def _close_interval(self, begins_at: int) -> None:
         self._keep()
         self._began_at = begins_at
-        if begins_at - self._compacted_at >= HOUR_S or begins_at < self._compacted_at:
-            self._compacted_at = begins_at
+
+    def _compact(self, now_s: float) -> None:
+        if self._clock.steady_s(now_s) >= HOUR_S and now_s - self._compacted_s >= HOUR_S:
+            self._compacted_s = now_s
             self._guard(self.history.compact)
 
     def _keep(self) -> None:

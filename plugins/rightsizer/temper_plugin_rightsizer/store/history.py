@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import structlog
 from attrs import define, field
 
 from temper_core import MachineError
@@ -43,6 +44,7 @@ CREATE TABLE interval (
 CREATE INDEX interval_at ON interval (at);
 """
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 _SHAPE = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
 ROW_BYTES = 24
 """Of an interval besides its demand."""
@@ -95,10 +97,11 @@ class History:
         now = int(self.clock())
         with self._database() as database:
             with database:
-                # Intervals of the future are of a clock that was set back since.
-                database.execute(
-                    "DELETE FROM interval WHERE at < ? OR at > ?", (now - self.keep_s, now + HOUR_S)
-                )
+                database.execute("DELETE FROM interval WHERE at < ?", (now - self.keep_s,))
+                # These are of a clock that was set back since.
+                future = database.execute("DELETE FROM interval WHERE at > ?", (now + HOUR_S,))
+                if future.rowcount:
+                    log.warning("intervals_of_the_future_forgotten", intervals=future.rowcount)
                 _merge(database, HOUR_S, (now - DETAIL_S) // HOUR_S * HOUR_S)
                 _merge(database, DAY_S, (now - HOURLY_S) // DAY_S * DAY_S, MOST_DAYS_MERGED)
                 database.execute(

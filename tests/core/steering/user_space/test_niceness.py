@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from temper_core.steering import niceness as niceness_module
 from temper_core.steering.nice_record import FILE_NAME, NicedThread, NiceRecord
@@ -26,6 +27,7 @@ from temper_core.steering.niceness import (
     WantedNice,
     give_back_all,
 )
+from temper_core.steering.scheduling import set_reset_on_fork
 from tests.core.steering.processes import until
 from tests.core.steering.user_space.plans import at, rule, steered
 
@@ -251,6 +253,32 @@ def test_a_record_of_another_pid_namespace_changes_nothing_and_stays(tmp_path, s
     assert [thread.tid for thread in record.read()] == [sleeper]
 
 
+@pytest.mark.parametrize(
+    ("version", "odd_row", "changed"), [(2, None, 0), (1, ["tid"], 1), (1, "tid", 1), (1, [1], 1)]
+)
+def test_threads_that_are_not_understood_stay_on_a_record_that_nobody_replaces(
+    tmp_path, sleeper, version, odd_row, changed
+):
+    os.setpriority(os.PRIO_PROCESS, sleeper, BOOST)
+    set_reset_on_fork(sleeper, is_set=True)
+    row = list(NicedThread(sleeper, start_of(sleeper), BOOST))
+    rows = [row] if odd_row is None else [odd_row, row]
+    text = json.dumps({"schema_version": version, "threads": rows})
+    record = NiceRecord(tmp_path)
+    record.path.write_text(text)
+
+    with capture_logs():
+        found = give_back_all(record)
+    niceness = Niceness(record, is_allowed=True)
+    niceness.follow([wanted(os.getpid())], 0.0)
+
+    assert found == GivenBack(changed, is_foreign=True)
+    assert nice_of(sleeper) == (0 if changed else BOOST)
+    assert record.path.read_text() == text
+    assert "boost and latency are off" in niceness.problem
+    assert niceness.held == 0
+
+
 @pytest.fixture
 def strangers_sleeper(ordinary_nice):  # noqa: ARG001 - which comes first
     """A thread of another user, whose nice value takes CAP_SYS_NICE to change."""
@@ -270,7 +298,7 @@ def test_threads_that_may_not_be_changed_stay_on_the_record(tmp_path, niceness, 
         [*words, sys.executable, "-c", GIVES_BACK, str(tmp_path)], check=True, capture_output=True
     )
 
-    assert said.stdout == b"GivenBack(changed=0, denied=1)\n"
+    assert said.stdout == b"GivenBack(changed=0, denied=1, is_foreign=False)\n"
     assert [thread.tid for thread in NiceRecord(tmp_path).read()] == [strangers_sleeper]
     assert nice_of(strangers_sleeper) == BOOST
 
