@@ -125,6 +125,7 @@ SHOW_NO_DATA = {
     "overcommit authority": "prints an authority that it makes",
     "overcommit serve": "logs as the agent does",
     "placement serve": "logs as the agent does",
+    "power crds": "prints constant definitions",
     "profiles schema": "prints a constant schema",
     "trace flight-recorder stop": "prints a constant line",
 }

@@ -10,12 +10,13 @@ from attrs import frozen
 from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.resources.definitions import GROUP, VERSION
 from temper_plugin_power.workloads.deriving import derive
 from temper_plugin_power.workloads.energy import Dialect, energy_of, nodes_of_one_ratio
 from temper_plugin_power.workloads.owners import Workload, workload_of
 from temper_plugin_power.workloads.pods import MeasuredPod
 
-GROUP, VERSION, KIND = "joulie.io", "v1alpha1", "WorkloadProfile"
+KIND = "WorkloadProfile"
 SKIPPED_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 

@@ -1,0 +1,1 @@
+"""The kinds of objects that power-aware placement adds to a cluster."""
