@@ -9,9 +9,13 @@ from pathlib import Path
 import httpx2
 import pytest
 import yaml
+from attrs import frozen
 
+from temper_plugin_kubernetes.annotation_requests import RESTORE
+from temper_plugin_kubernetes.annotations import LEFT, OURS, RESTORED
 from temper_plugin_kubernetes.events import LONGEST_MESSAGE, EventSubject, NodeEvent, event_object
-from tests.control_plane.cluster import PATCHES, pod, unique, wait_until
+from temper_plugin_kubernetes.operators.fleet import AGENTS
+from tests.control_plane.cluster import PATCHES, Cluster, pod, unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -137,18 +141,38 @@ def test_the_placement_service_is_ready_with_the_rights_it_has(plane, release, s
     plane.without_node(node)
 
 
-def test_the_last_job_asks_every_node_by_the_agents_account(helm, plane, release, as_account):
-    node = unique("node")
-    plane.node(node)
+@pytest.fixture
+def last_job(helm, release, as_account):
+    """Install a release, and return the command of its last job, in the name of its account."""
     release.installed()
     job = helm.render().get("Job", "temper-restore")["spec"]["template"]["spec"]
-    asked = [*job["containers"][0]["args"], "--kubeconfig", as_account(job["serviceAccountName"])]
+    arguments = [*job["containers"][0]["args"], "--kubeconfig"]
+    return [TEMPER, *arguments, as_account(job["serviceAccountName"])]
 
-    done = subprocess.run([TEMPER, *asked], capture_output=True, text=True, check=False)
 
-    assert done.returncode == 0, done.stderr + done.stdout
-    assert node in done.stdout
-    plane.without_node(node)
+def test_the_last_job_restores_nodes_by_an_account_of_its_own(plane, last_job):
+    node, bare = unique("node"), unique("node")
+    for name in (node, bare):
+        plane.node(name)
+    plane.annotate(node, agent_status="enforcing", safe_mode_requested="true", of_old="x")
+    plane.annotate(bare, agent_status="enforcing")
+    labels = dict(label.split("=") for label in AGENTS.split(","))
+    plane.run(pod("agent", node, NAMESPACE, labels=labels))
+    as_agent = {"Authorization": f"Bearer {plane.token('temper-agent', NAMESPACE)}", **PATCHES}
+    with subprocess.Popen(last_job, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as job:
+        requested = lambda: plane.annotations(node).get(RESTORE) == "uninstall"  # noqa: E731
+        wait_until(requested, "the agent is asked", 30)
+        answer = {"metadata": {"annotations": {RESTORED: "2026-01-01T00:00:00Z"}}}
+        plane.call("PATCH", f"/api/v1/nodes/{node}", answer, **as_agent)
+        told = job.communicate(timeout=60)[0].decode()
+
+    assert job.returncode == 0, told
+    assert f"{node}: restored\n" in told
+    assert f"{bare}: no agent runs here" in told
+    assert plane.annotations(node) == {"temper.codes/safe-mode-requested": "true"}
+    assert plane.annotations(bare) == {}
+    for name in (node, bare):
+        plane.without_node(name)
 
 
 REFUSED = {
@@ -165,36 +189,85 @@ REFUSED = {
     "the kill switch is changed": {
         "metadata": {"annotations": {"temper.codes/safe-mode-requested": "false"}}
     },
-    "an annotation is long": {"metadata": {"annotations": {"temper.codes/fill": "x" * 1025}}},
-    "annotations are many": {
-        "metadata": {"annotations": {f"temper.codes/fill-{number}": "" for number in range(33)}}
-    },
+    "the beginning of its name": {"metadata": {"generateName": "x"}},
 }
-ALLOWED = {"example.com/a": "x", "temper.codes/agent-status": "enforcing"}
+REFUSED_OF_AGENTS = {
+    **REFUSED,
+    "a restoration is requested": {"metadata": {"annotations": {RESTORE: "again"}}},
+    "a request to restore is withdrawn": {"metadata": {"annotations": {RESTORE: None}}},
+    "an annotation of no agent": {"metadata": {"annotations": {"temper.codes/fill": ""}}},
+    "an annotation is long": {"metadata": {"annotations": {RESTORED: "\u00e9" * 1025}}},
+}
+REFUSED_OF_JOBS = {
+    **REFUSED,
+    "another value of the request": {"metadata": {"annotations": {RESTORE: "2026-01-01"}}},
+    "an answer": {"metadata": {"annotations": {RESTORED: "2026-01-01T00:00:00Z"}}},
+}
+WRITTEN_BY_AGENTS = (*OURS, RESTORED, LEFT)
 
 
-def test_agents_change_nothing_of_a_node_but_the_annotations_of_temper(plane, release):
+@pytest.fixture
+def guarded(plane, release):
+    """A node with annotations of an operator, and what the API server says to accounts there."""
     node = unique("node")
     plane.node(node)
-    path = f"/api/v1/nodes/{node}"
-    theirs = {"example.com/a": "x", "temper.codes/safe-mode-requested": "true"}
-    plane.call("PATCH", path, {"metadata": {"annotations": theirs}}, **PATCHES)
-    release.installed("--set", "restoreOnUninstall=false")
-    as_agent = {"Authorization": f"Bearer {plane.token('temper-agent', NAMESPACE)}", **PATCHES}
-
-    def refuses(change):
-        answer = plane.client.patch(f"{path}?dryRun=All", json=change, headers=as_agent)
-        return answer.status_code == 422 and "Temper's agents" in answer.json()["message"]
-
-    # A policy takes the server a moment to take up.
-    wait_until(lambda: refuses(REFUSED["a taint"]), "the policy is in force", 30)
-    assert {what for what, change in REFUSED.items() if not refuses(change)} == set()
-    plane.call("PATCH", path, {"metadata": {"annotations": ALLOWED}}, **as_agent)
-    gone = {"metadata": {"annotations": {"temper.codes/agent-status": None}}}
-    assert plane.call("PATCH", path, gone, **as_agent)["metadata"]["annotations"] == theirs
-    # Whoever else may change nodes goes on doing so.
-    plane.call("PATCH", path, {"metadata": {"labels": {"example.com/pool": "a"}}}, **PATCHES)
+    theirs = {"example.com/a": "x", "temper.codes/safe-mode-requested": "true", RESTORE: "now"}
+    plane.call("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": theirs}}, **PATCHES)
+    release.installed()
+    yield Guarded(plane, node, theirs)
     plane.without_node(node)
+
+
+@frozen
+class Guarded:
+    """A node, and the operator's annotations of it."""
+
+    plane: Cluster
+    node: str
+    theirs: dict
+
+    def patch(self, account, change, **options):
+        token = self.plane.token(account, NAMESPACE)
+        return self.plane.client.patch(
+            f"/api/v1/nodes/{self.node}",
+            json=change,
+            headers={"Authorization": f"Bearer {token}", **PATCHES},
+            params=options,
+        )
+
+    def refuses(self, account, change):
+        answer = self.patch(account, change, dryRun="All")
+        return answer.status_code == 422 and "Temper's" in answer.json()["message"]
+
+    def taken(self, account, changes):
+        """Return what is not refused of *changes*, once the server has taken up the policy."""
+        taint = REFUSED["a taint"]
+        wait_until(lambda: self.refuses(account, taint), "the policy is in force", 30)
+        return {what for what, change in changes.items() if not self.refuses(account, change)}
+
+
+def test_agents_change_nothing_of_a_node_but_the_annotations_of_agents(guarded):
+    written = dict.fromkeys(WRITTEN_BY_AGENTS, "x" * 2048)
+
+    assert guarded.taken("temper-agent", REFUSED_OF_AGENTS) == set()
+    for wanted in (written, dict.fromkeys(WRITTEN_BY_AGENTS)):
+        made = guarded.patch("temper-agent", {"metadata": {"annotations": wanted}})
+        left = {key: value for key, value in wanted.items() if value}
+        assert made.json()["metadata"]["annotations"] == guarded.theirs | left
+    # Whoever else may change nodes goes on doing so.
+    label = {"metadata": {"labels": {"example.com/pool": "a"}}}
+    guarded.plane.call("PATCH", f"/api/v1/nodes/{guarded.node}", label, **PATCHES)
+
+
+def test_restore_jobs_request_restorations_and_remove_annotations_of_temper(guarded):
+    guarded.plane.annotate(guarded.node, agent_status="enforcing", restored="x")
+    gone = {"temper.codes/agent-status": None, RESTORED: None}
+
+    assert guarded.taken("temper-restore", REFUSED_OF_JOBS) == set()
+    for wanted in ({RESTORE: "uninstall", **gone}, {RESTORE: None}):
+        assert guarded.patch("temper-restore", {"metadata": {"annotations": wanted}}).is_success
+    left = {key: value for key, value in guarded.theirs.items() if key != RESTORE}
+    assert guarded.plane.annotations(guarded.node) == left
 
 
 EVENTS = "/api/v1/namespaces/kube-system/events"
@@ -261,7 +334,8 @@ def test_agents_write_no_event_in_the_name_of_another_component(plane, release):
 
 @pytest.mark.parametrize("name", ["temper-agent-nodes", "temper-agent-events"])
 def test_the_policies_are_of_the_account_that_the_values_name(helm, name):
-    options = ("--set", "serviceAccount.create=false,serviceAccount.name=theirs")
+    given = "rbac.create=false,serviceAccount.create=false,serviceAccount.name=theirs"
+    options = ("--set", given)
 
     policy = helm.render(*options).get("ValidatingAdmissionPolicy", name)
 

@@ -8,7 +8,8 @@ WARNING: agent.settings.scheduler.enforce is false: the agents only observe, not
 {{- include "temper.kernelWarning" . }}
 {{- else }}
 
-WARNING: rbac.create is false: without the rights of docs/kubernetes.md by other hands the agents see no pods.
+WARNING: rbac.create is false: without the rights of docs/kubernetes.md by other hands the agents see no pods,
+and the job that restores the nodes before an uninstall fails.
 {{- end }}
 {{- include "temper.podSecurityWarning" . }}
 {{- if and .Values.webhook.enabled (not (dig "scheduler" "enforce" true (.Values.agent.settings | default dict))) }}
