@@ -66,6 +66,21 @@ def test_metrics_of_unknown_pods_are_told(tmp_path):
     assert done.return_value == 0
 
 
+def test_metrics_of_a_pod_that_has_ended_are_left_out_without_a_word(tmp_path):
+    ended = {
+        "metadata": {"name": "job", "namespace": "shop", "uid": "1"},
+        "spec": {"containers": [{"name": "app"}]},
+        "status": {"phase": "Succeeded"},
+    }
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps({"items": [ended, {"kind": "Node"}]}))
+
+    done = classify(tmp_path, path, {"pods": {"shop/job": {"cpu_rate": 1}}})
+
+    assert json.loads(done.stdout)["items"] == []
+    assert (done.stderr, done.return_value) == ("", 0)
+
+
 def test_an_invalid_pod_is_left_out_and_told(tmp_path):
     good = {
         "metadata": {"name": "web", "namespace": "shop", "uid": "1"},

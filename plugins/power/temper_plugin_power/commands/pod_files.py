@@ -26,10 +26,13 @@ class Metrics:
 
 @frozen
 class PodFile:
-    """The pods of a file, and a line about each that is left out."""
+    """The pods of a file that have not ended."""
 
     pods: tuple[MeasuredPod, ...]
+    ended: frozenset[str]
+    """The names of the others, ``namespace/name``."""
     left_out: tuple[str, ...]
+    """A line about each that is invalid."""
 
     def with_metrics(self, metrics: Metrics) -> tuple[MeasuredPod, ...]:
         """Return the pods with their measures."""
@@ -39,7 +42,7 @@ class PodFile:
 
     def unknown(self, metrics: Metrics) -> list[str]:
         """Return the pods of *metrics* that the file does not have."""
-        return sorted(metrics.pods.keys() - {pod.pod.key for pod in self.pods})
+        return sorted(metrics.pods.keys() - self.ended - {pod.pod.key for pod in self.pods})
 
 
 def read_metrics(path: Path) -> Metrics:
@@ -64,15 +67,20 @@ def read_pod_file(path: Path) -> PodFile:
 
     Pods that have ended are left out without a line. Raises DocumentError if it is none of these.
     """
-    pods, left_out = [], []
+    pods, ended, left_out = [], set(), []
     for place, item in _items(path):
         try:
-            pod = _pod(item, f"{path}: {place}")
+            table = _pod_table(item, f"{path}: {place}")
+            pod = read_pod_object(table, source=f"{path}: {place}")
         except DocumentError as error:
             left_out.append(f"left out: {error.lines[0]}")
+            continue
+        if pod is None:
+            ended.add("/".join(_text(table, "metadata", key) for key in ("namespace", "name")))
         else:
-            pods += [pod] if pod else []
-    return PodFile(tuple(pods), tuple(left_out))
+            created_at = _text(table, "metadata", "creationTimestamp")
+            pods.append(MeasuredPod(pod, _text(table, "spec", "nodeName"), created_at))
+    return PodFile(tuple(pods), frozenset(ended), tuple(left_out))
 
 
 def _items(path: Path) -> Iterator[tuple[str, object]]:
@@ -86,27 +94,25 @@ def _items_of(documents: Iterable[object], source: str) -> Iterator[tuple[str, o
     for number, document in enumerate(documents):
         items = document.get("items") if isinstance(document, Mapping) else None
         if isinstance(items, list):
-            yield from ((f"items[{place}]", item) for place, item in enumerate(items))
+            yield from ((f"items[{at}]", item) for at, item in enumerate(items) if _is_pod(item))
         elif isinstance(document, Mapping) and document.get("kind") == "Pod":
             yield f"documents[{number}]", document
         else:
             raise DocumentError(source, ["must be a PodList, a List or a Pod"])
 
 
-def _pod(item: object, source: str) -> MeasuredPod | None:
-    """Return the pod, None if it has ended or is no pod. Raise DocumentError if it is invalid."""
+def _is_pod(item: object) -> bool:
+    """Return whether an item of a list is a pod. The items of a PodList have no kind."""
+    return not isinstance(item, Mapping) or item.get("kind", "Pod") == "Pod"
+
+
+def _pod_table(item: object, source: str) -> Mapping[str, Any]:
     if not isinstance(item, Mapping):
         raise DocumentError(source, ["must be a table"])
-    if item.get("kind", "Pod") != "Pod":
-        return None
-    pod = read_pod_object(item, source=source)
-    if pod is None:
-        return None
-    created = _text(item, "metadata", "creationTimestamp")
-    return MeasuredPod(pod, _text(item, "spec", "nodeName"), created)
+    return item
 
 
 def _text(item: Mapping[str, Any], table: str, key: str) -> str:
-    """Return a text of a valid pod, empty for any other value."""
+    """Return a text of a pod that was read, empty for any other value."""
     value = (item.get(table) or {}).get(key)
     return value if isinstance(value, str) else ""
