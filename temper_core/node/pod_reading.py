@@ -69,7 +69,13 @@ def read_pod(pod: JsonObject) -> Pod:
     )
     if not containers:
         spec.complain("containers", "must name at least one container")
-    size = pod_size(spec, containers, init_containers, initialised=_is_initialised(status))
+    size = pod_size(
+        spec,
+        containers,
+        init_containers,
+        granted=_granted(status),
+        initialised=_is_initialised(status),
+    )
     sidecars = [container for container in init_containers if container.is_sidecar]
     name = _name(metadata, "name") or "unnamed"
     namespace = _name(metadata, "namespace", missing="default")
@@ -145,11 +151,24 @@ def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Con
 def _allocated(status: JsonObject) -> Mapping[str, int]:
     """Return the CPU that the kubelet has granted to each container, in millicores by name."""
     granted = {
-        entry.text("name"): entry.table("allocatedResources").quantity("cpu", cpu_millis)
+        entry.text("name"): _granted(entry)
         for key in ("initContainerStatuses", "containerStatuses")
         for entry in status.tables(key)
     }
     return {name: millis for name, millis in granted.items() if millis is not None}
+
+
+def _granted(status: JsonObject) -> int | None:
+    """Return the CPU granted to a container or a pod, in millicores. None if no kubelet says.
+
+    A grant without CPU is one of none: a container that requested no CPU may be resized to some.
+    Without any request only ``resources`` is there, which says the same once the grant is in force.
+    """
+    if status.values.get("allocatedResources") is not None:
+        return status.table("allocatedResources").quantity("cpu", cpu_millis) or 0
+    if status.values.get("resources") is not None:
+        return status.table("resources").table("requests").quantity("cpu", cpu_millis) or 0
+    return None
 
 
 def _runtime_ids(status: JsonObject) -> Mapping[str, str]:

@@ -65,9 +65,10 @@ def pod_size(
     containers: Iterable[SizedContainer],
     init_containers: Sequence[SizedContainer],
     *,
+    granted: int | None = None,
     initialised: bool,
 ) -> CpuSize:
-    """Return the size of the whole pod.
+    """Return the size of the whole pod. *granted* counts in place of a request of the pod's own.
 
     After its init containers have ended, a pod is the sum of its containers and sidecars. Before,
     it must also fit each init container together with the sidecars that started earlier.
@@ -84,10 +85,10 @@ def pod_size(
             starting = starting.at_least(sidecars.plus(container.size))
     if not initialised:
         total = total.at_least(starting)
-    return _with_overhead(spec, _pod_level(spec, total))
+    return _with_overhead(spec, _pod_level(spec, total, granted))
 
 
-def _pod_level(spec: JsonObject, total: CpuSize) -> CpuSize:
+def _pod_level(spec: JsonObject, total: CpuSize, granted: int | None) -> CpuSize:
     """Apply ``spec.resources`` (Kubernetes 1.32), which overrides the sum over the containers."""
     if spec.values.get("resources") is None:
         return total
@@ -96,6 +97,8 @@ def _pod_level(spec: JsonObject, total: CpuSize) -> CpuSize:
     limit = resources.table("limits").quantity("cpu", cpu_millis) or None
     if request is None:
         request = total.request or limit or 0
+    elif granted is not None:
+        request = granted
     return CpuSize(request, total.limit if limit is None else limit)
 
 

@@ -26,6 +26,10 @@ def pod_document(name="web", **changes):
     return document
 
 
+def size(cpu):
+    return {"requests": {"cpu": cpu}}
+
+
 def list_of(*pods, kind="List"):
     return {"apiVersion": "v1", "kind": kind, "items": list(pods)}
 
@@ -248,6 +252,53 @@ def test_a_resize_that_the_kubelet_has_not_granted_does_not_count():
     assert pod.cpu_request_millis == pod.containers[0].cpu_request_millis == 500
 
 
+@pytest.mark.parametrize(
+    ("reported", "millis"),
+    [
+        ({"allocatedResources": {"memory": "16Mi"}}, 0),
+        ({"allocatedResources": {"cpu": "0"}, "resources": size("7")}, 0),
+        ({"resources": {}}, 0),
+        ({"resources": size("250m")}, 250),
+        ({"allocatedResources": None}, 7000),
+        ({}, 7000),
+    ],
+)
+def test_a_container_that_is_given_a_request_has_what_the_kubelet_reports(reported, millis):
+    asked = {"name": "app", "resources": size("7")}
+    status = {"containerStatuses": [{"name": "app", **reported}]}
+
+    (pod,) = read(pod_document(spec={"containers": [asked]}, status=status))
+
+    assert pod.cpu_request_millis == pod.containers[0].cpu_request_millis == millis
+
+
+@pytest.mark.parametrize(
+    ("reported", "millis"),
+    [
+        ({"allocatedResources": {"cpu": "100m"}}, 150),
+        ({"allocatedResources": {"memory": "16Mi"}}, 50),
+        ({"resources": size("100m")}, 150),
+        ({}, 1950),
+    ],
+)
+def test_a_resize_of_a_pods_own_request_counts_once_it_is_granted(reported, millis):
+    spec = {"resources": size("1900m"), "overhead": {"cpu": "50m"}}
+
+    (pod,) = read(pod_document(spec=spec, status=reported))
+
+    assert pod.cpu_request_millis == millis
+
+
+@pytest.mark.parametrize("reported", [{"allocatedResources": {"cpu": "7"}}, {}])
+def test_a_grant_of_a_whole_pod_is_no_request_of_the_pods_own(reported):
+    containers = [{"name": "app", "resources": size("2")}]
+    spec = {"containers": containers, "resources": {"limits": {"cpu": "9"}}}
+
+    (pod,) = read(pod_document(spec=spec, status=reported))
+
+    assert pod.cpu_request_millis == 2000
+
+
 def test_a_real_sized_list_reads_whole():
     document = make_podlist(250, seed=1)
     gone = [
@@ -456,10 +507,6 @@ def odd_request(limit="2"):
     containers = [{"name": "odd", "resources": resources}, {"name": "b", "resources": size("1")}]
     spec = {"priority": 7, "containers": containers}
     return pod_document("odd", metadata=SERVED, spec=spec)
-
-
-def size(cpu):
-    return {"requests": {"cpu": cpu}}
 
 
 def test_a_quantity_of_an_api_server_that_cannot_be_read_counts_as_0_and_the_pod_stays(tmp_path):
