@@ -228,6 +228,8 @@ def _write_cases(folder, poison):
     annotations = {"joulie.io/workload-class": poison.text("x")}
     case = {"annotations": annotations, "metrics": {"cpuUtilPct": 40}}
     (folder / "cases.json").write_text(json.dumps([case]))
+    twin = {"kind": "NodeTwin", "metadata": {"name": poison.text("n")}}
+    (folder / "twins.json").write_text(json.dumps({"items": [twin]}))
     measures = {poison.text("pod"): {"cpu_rate": 1}}
     (folder / "pod-metrics.json").write_text(json.dumps({"pods": measures}))
     bad = {**case, "metrics": {poison.text("key"): poison.text()}, "labels": {"a": [poison.text()]}}

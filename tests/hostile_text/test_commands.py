@@ -80,6 +80,11 @@ COMMANDS = {
         ("--pods", "pods.json", "--metrics", "bad-cases.json"),
         ("--cases", ARGUMENT),
     ],
+    "power score": [
+        ("pod.json", "--objects", "twins.json"),
+        ("pod.json", "--objects", "twins.json", "--output", "json"),
+        (ARGUMENT, "--objects", "twins.json"),
+    ],
     "profiles check": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],
     "profiles explain": [("NAME", *PODS), (ARGUMENT, *PODS)],
     "profiles lint": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],

@@ -7,11 +7,10 @@ from typing import Any
 from attrs import evolve, field, frozen
 from attrs.validators import ge
 
-from temper_core import DocumentError, fit, parse_yaml, read_json, read_pod_object, read_text
+from temper_core import DocumentError, fit, read_json, read_pod_object
+from temper_plugin_power.commands.object_files import read_documents
 from temper_plugin_power.workloads.energy import Dialect
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
-
-YAML = (".yaml", ".yml")
 
 
 @frozen
@@ -85,9 +84,7 @@ def read_pod_file(path: Path) -> PodFile:
 
 def _items(path: Path) -> Iterator[tuple[str, object]]:
     """Yield every Pod object with its place in the file."""
-    is_yaml = path.suffix in YAML
-    documents = parse_yaml(read_text(path, pipes=True), source=str(path)) if is_yaml else None
-    yield from _items_of(documents or [read_json(path)], str(path))
+    yield from _items_of(read_documents(path), str(path))
 
 
 def _items_of(documents: Iterable[object], source: str) -> Iterator[tuple[str, object]]:

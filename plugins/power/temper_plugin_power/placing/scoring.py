@@ -113,7 +113,9 @@ def score(pod: PodView, node: NodeView, pressure: float, choices: Choices) -> Sc
         "marginal": -_marginal_penalty(pod, node, choices),
         "sensitivity": -_cap_penalty(pod.standing, twin, node.hardware, choices),
     }
-    return Score(int(clamped(sum(terms.values()))), terms)
+    # Adding 0 turns -0.0 into 0.0, which reads better.
+    shown = {name: value + 0.0 for name, value in terms.items()}
+    return Score(int(clamped(sum(shown.values()))), shown)
 
 
 def _class_points(workload_class: str, node_class: str, pressure: float) -> float:
