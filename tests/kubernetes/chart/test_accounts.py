@@ -175,6 +175,22 @@ def test_the_last_job_restores_nodes_by_an_account_of_its_own(plane, last_job):
         plane.without_node(name)
 
 
+def managed(fields):
+    """Return the record of an object's fields that a client wrote, as it may send it itself."""
+    return {
+        "manager": "temper",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2026-01-01T00:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": fields},
+    }
+
+
+def nested(levels):
+    return {"f:a": nested(levels - 1)} if levels else {}
+
+
 REFUSED = {
     "a taint": {"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}},
     "a cordon": {"spec": {"unschedulable": True}},
@@ -190,6 +206,7 @@ REFUSED = {
         "metadata": {"annotations": {"temper.codes/safe-mode-requested": "false"}}
     },
     "the beginning of its name": {"metadata": {"generateName": "x"}},
+    "managed fields are deep": {"metadata": {"managedFields": [managed(nested(100))]}},
 }
 REFUSED_OF_AGENTS = {
     **REFUSED,
@@ -287,6 +304,27 @@ REFUSED_OF_EVENTS = {
     "finalizers": {
         "metadata": {"namespace": "kube-system", "generateName": "a", "finalizers": ["a.b/c"]}
     },
+    "many managed fields": {
+        "metadata": {
+            "namespace": "kube-system",
+            "generateName": "a",
+            "managedFields": [managed({f"f:{number}": {} for number in range(12_000)})],
+        }
+    },
+    "long managed fields": {
+        "metadata": {
+            "namespace": "kube-system",
+            "generateName": "a",
+            "managedFields": [managed({f"f:{LONG}": {}})],
+        }
+    },
+    "deep managed fields": {
+        "metadata": {
+            "namespace": "kube-system",
+            "generateName": "a",
+            "managedFields": [managed(nested(3))],
+        }
+    },
     "a related object": {"related": {"kind": "Pod", "name": LONG}},
 }
 
@@ -330,6 +368,9 @@ def test_agents_write_no_event_in_the_name_of_another_component(plane, release):
     longest = NodeEvent(node, "SafeMode", "m" * LONGEST_MESSAGE)
     body = event_object(longest, "2026-01-01T00:00:00Z", node.name)
     plane.call("POST", "/api/v1/namespaces/default/events", body, **authorization)
+    again = {key: body[key] for key in ("message", "lastTimestamp", "type")}
+    path = f"/api/v1/namespaces/default/events/{body['metadata']['name']}"
+    plane.call("PATCH", path, {**again, "message": "once more"}, **authorization, **PATCHES)
 
 
 @pytest.mark.parametrize("name", ["temper-agent-nodes", "temper-agent-events"])

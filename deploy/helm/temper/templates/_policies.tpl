@@ -12,6 +12,19 @@ operators are not among them, and no others, so that a stolen token cannot use u
 {{- end -}}
 
 {{/*
+Whether a map of maps, in CEL, has no level below the given one. map, levels, and an expression of each map above.
+*/}}
+{{- define "temper.shallow" -}}
+{{- if .levels -}}
+{{- $key := printf "key%d" (int .levels) -}}
+{{- $below := dict "map" (printf "%s[%s]" .map $key) "levels" (sub .levels 1) "each" .each -}}
+{{- with .each }}{{ printf . $.map }} && {{ end }}{{ .map }}.all({{ $key }}, {{ include "temper.shallow" $below }})
+{{- else -}}
+size({{ .map }}) == 0
+{{- end -}}
+{{- end -}}
+
+{{/*
 A policy and its binding: RBAC allows an account to patch a node or does not, and this allows some annotations alone.
 root, name, component, account; who, writes and removes for messages; writable and removable: CEL, of a key.
 */}}
@@ -60,6 +73,11 @@ spec:
     - expression: >-
         variables.before.all(key, key in variables.after || ({{ .removable }}))
       message: {{ .who }} {{ .removes }}
+    # Whoever reads nodes reads these. The deepest that Kubernetes' own components make have five levels.
+    - expression: >-
+        object.metadata.?managedFields.orValue([]).all(entry, !has(entry.fieldsV1) ||
+        {{ include "temper.shallow" (dict "map" "entry.fieldsV1" "levels" 8 "each" "") }})
+      message: {{ .who }} nest managed fields of a node at most eight levels deep
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
