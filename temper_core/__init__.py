@@ -27,6 +27,7 @@ _HOMES = {
     "temper_core.http.client_network": ("client_network",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.json_items": ("JsonItems",),
+    "temper_core.tenant_json": ("parse_tenant_json",),
     "temper_core.logs": ("configure_logs",),
     "temper_core.directory_tree": ("directories_below",),
     "temper_core.node.cgroups": ("thread_owner",),

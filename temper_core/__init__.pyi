@@ -114,6 +114,7 @@ from temper_core.restoring.tracing_instances import remove_tracing_instances, tr
 from temper_core.rich_output import VisibleConsole
 from temper_core.settings.fields import setting
 from temper_core.standard_output import ReaderGone, deliver
+from temper_core.tenant_json import parse_tenant_json
 
 __version__: str
 
@@ -239,6 +240,7 @@ __all__ = [
     "parse_cgroup",
     "parse_json",
     "parse_profile",
+    "parse_tenant_json",
     "parse_yaml",
     "read_json",
     "read_machine",

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
 
+from temper_core.tenant_json import cut_deep_values, parse_cut_value
+
 CHUNK_BYTES = 64 * 1024
 _WHITE = " \t\r\n"
 _AFTER_VALUES = frozenset(",:]}" + _WHITE)
@@ -22,12 +24,21 @@ class JsonItems:
     ``rest`` holds the other keys, and is complete after the last item. If ``items`` is no list, it
     is in ``rest`` and ``has_list`` stays false. Iterating raises ValueError for text that is no
     JSON object, has ``items`` twice, is longer than *most_bytes* or has an item longer than
-    *most_item_bytes*, RecursionError for deep nesting, and the errors of *read*.
+    *most_item_bytes*, and the errors of *read*. What is nested too deep becomes null
+    (``tenant_json``). Bytes that are not UTF-8 raise ValueError, or become U+FFFD if *errors* is
+    ``replace``.
     """
 
-    def __init__(self, read: Read, most_bytes: int, most_item_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        read: Read,
+        most_bytes: int,
+        most_item_bytes: int | None = None,
+        errors: str = "strict",
+    ) -> None:
         self.rest: dict[str, Any] = {}
-        self._text = _ComingText(read, most_bytes, most_item_bytes or most_bytes)
+        decoder = codecs.getincrementaldecoder("utf-8")(errors)
+        self._text = _ComingText(read, decoder, most_bytes, most_item_bytes or most_bytes)
         self.has_list = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -67,11 +78,17 @@ class JsonItems:
 class _ComingText:
     """A JSON text that is read in pieces. Only the part that is not taken yet is held."""
 
-    def __init__(self, read: Read, most_bytes: int, most_value_bytes: int) -> None:
+    def __init__(
+        self,
+        read: Read,
+        decoder: codecs.IncrementalDecoder,
+        most_bytes: int,
+        most_value_bytes: int,
+    ) -> None:
         self._read = read
         self._bytes_left = most_bytes
         self._most_value_bytes = most_value_bytes
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._decoder = decoder
         self._parse = JSONDecoder().raw_decode
         self._held = ""
         self._at = 0
@@ -106,7 +123,7 @@ class _ComingText:
         more = CHUNK_BYTES
         while True:
             try:
-                value, end = self._parse(self._held, self._at)
+                value, end = self._parsed()
             except JSONDecodeError:
                 self._check_size(len(self._held))
                 if not self._come(more):
@@ -119,6 +136,18 @@ class _ComingText:
                     return value
             # The size doubles, so that text that is no JSON is tried again only a few times.
             more *= 2
+
+    def _parsed(self) -> tuple[Any, int]:
+        try:
+            return self._parse(self._held, self._at)
+        except JSONDecodeError:
+            raise
+        except (RecursionError, ValueError):
+            cut = cut_deep_values(self._held, self._at)
+        if cut is None:
+            raise JSONDecodeError("a value is not complete", self._held, self._at)
+        text, end = cut
+        return parse_cut_value(text), end
 
     def _check_size(self, end: int) -> None:
         if end - self._at > self._most_value_bytes:

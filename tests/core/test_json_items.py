@@ -107,9 +107,26 @@ def test_a_document_that_is_too_large_is_refused_before_it_is_held():
         list(JsonItems(lambda _: next(endless), 100_000))
 
 
-def test_what_is_nested_too_deeply_is_told_as_such():
-    with pytest.raises(RecursionError):
+def test_what_is_nested_too_deeply_and_has_no_end_is_no_json():
+    with pytest.raises(ValueError, match="not complete"):
         read('{"items": [' + "[" * 200_000, size=MOST)
+
+
+@pytest.mark.parametrize("size", [7, 5_000, MOST])
+@pytest.mark.parametrize("odd", ["[" * 9_000 + "]" * 9_000, "[" + "9" * 5_000 + "]"])
+def test_one_item_that_python_cannot_hold_costs_no_other(odd, size):
+    found, rest = read(f'{{"items": [1, {odd}, 2], "kind": "List"}}', size=size)
+
+    assert (found[0], found[2], rest) == (1, 2, {"kind": "List"})
+    assert isinstance(found[1], list)
+
+
+def test_bytes_that_are_not_utf_8_cost_no_item_where_that_is_asked_for():
+    text = b'{"items": ["a", "b\xff", "c"]}'
+
+    assert list(JsonItems(in_pieces(text, 3), MOST, errors="replace")) == ["a", "b\ufffd", "c"]
+    with pytest.raises(ValueError, match="utf-8"):
+        list(JsonItems(in_pieces(text, 3), MOST))
 
 
 def test_a_string_without_an_end_is_tried_again_a_few_times_only():

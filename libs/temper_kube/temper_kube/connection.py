@@ -9,10 +9,16 @@ from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from typing import Any, Self, cast
 
-from temper_core import JsonItems
+from temper_core import JsonItems, parse_tenant_json
 from temper_kube.access import Access
 from temper_kube.credential_programs import Issued
-from temper_kube.failures import GONE, GoneError, RefusalError, UnreachableError
+from temper_kube.failures import (
+    GONE,
+    GoneError,
+    RefusalError,
+    UnreachableError,
+    UnreadableError,
+)
 from temper_kube.list_pages import Json
 
 CONNECT_S = 5.0
@@ -20,8 +26,9 @@ ANSWER_S = 10.0
 """How long each byte is waited for."""
 EXCHANGE_S = 30.0
 """How long a single object is waited for in all."""
-LARGEST_BYTES = 8 * 1024 * 1024
-"""The largest object or event. etcd holds objects of at most 1.5 MiB by default."""
+LARGEST_BYTES = 32 * 1024 * 1024
+"""The largest object or event. etcd holds objects of at most 1.5 MiB by default, and the API server
+writes ``<``, ``>`` and ``&`` as six characters each."""
 LARGEST_LIST_BYTES = 8 * 1024 * 1024 * 1024
 """etcd's largest recommended size. Whoever may create objects could make a lesser bound fail."""
 FIRST_REFUSAL, UNAUTHORIZED = 300, 401
@@ -87,7 +94,7 @@ class Connection:
                 response = self._send("GET", path, None, "", accept)
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
-        items = JsonItems(response.read, LARGEST_LIST_BYTES, LARGEST_BYTES)
+        items = JsonItems(response.read, LARGEST_LIST_BYTES, LARGEST_BYTES, errors="replace")
         return self._items(items, rest, limit_s)
 
     def _items(
@@ -111,8 +118,8 @@ class Connection:
             response = self._send("GET", path, None, "", accept)
             begun()
             while line := response.readline(LARGEST_BYTES + 1):
-                yield self._parsed(line)
-        except (OSError, HTTPException, ValueError, RecursionError) as error:
+                yield self._event(line)
+        except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
 
     def abort(self) -> None:
@@ -207,10 +214,19 @@ class Connection:
                 raise UnreachableError("the connection was aborted")
         return http
 
+    def _event(self, line: bytes) -> Json:
+        try:
+            return self._parsed(line)
+        except ValueError as error:
+            if not line.endswith(b"\n") and len(line) <= LARGEST_BYTES:  # the connection was cut
+                raise
+            reason = str(self._unreachable(error))
+            raise UnreadableError(reason) from error
+
     def _parsed(self, text: bytes) -> Json:
         if len(text) > LARGEST_BYTES:
             raise ValueError(f"an answer is larger than {LARGEST_BYTES} bytes")
-        table = json.loads(text)
+        table = parse_tenant_json(text)
         if not isinstance(table, dict):
             raise ValueError("the answer is not an object")  # noqa: TRY004 - handled like the rest
         return table

@@ -4,6 +4,7 @@
 
     MachineError
       UnreachableError     no answer, or a malformed one. A repeated request may succeed
+        UnreadableError    a malformed event of a watch. Whoever asks for it again gets it again
       RefusalError         an answer with an HTTP status of 300 or more
         GoneError          410: the version to continue from is too old
         ConflictError      409: the object has changed since it was read
@@ -23,6 +24,10 @@ checks its objects sends one."""
 
 class UnreachableError(MachineError):
     """There is no answer, or a malformed one. A repeated request may succeed."""
+
+
+class UnreadableError(UnreachableError):
+    """An event of a watch is malformed or too large. A new list is needed to go past it."""
 
 
 class RefusalError(MachineError):

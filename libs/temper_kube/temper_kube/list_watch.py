@@ -19,7 +19,7 @@ from temper_core import MachineError
 from temper_kube.access import Access
 from temper_kube.backoff import Backoff
 from temper_kube.connection import Connection
-from temper_kube.failures import GONE, GoneError, RefusalError
+from temper_kube.failures import GONE, GoneError, RefusalError, UnreadableError
 from temper_kube.list_pages import Json, list_objects, version_of, with_query
 from temper_kube.watch_status import WatchStatus
 
@@ -171,6 +171,9 @@ class ListWatch:
             return self._ended(str(error), is_news=False)
         except RefusalError as error:
             return self._ended(str(error), error.retry_after_s)
+        except UnreadableError as error:
+            self._version = ""
+            return self._ended(str(error))
         except MachineError as error:
             return self._ended(str(error))
         self._status.ended("the watch ended, and continues")

@@ -1,5 +1,7 @@
 """The instrument of a cluster: follows the kill switch and writes the node's state."""
 
+from collections.abc import Sequence
+
 import structlog
 
 from temper_core import InstrumentContext, OpenInstrument, Snapshot
@@ -27,7 +29,8 @@ class ClusterInstrument(OpenInstrument):
     def __init__(
         self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
-        status = account.watch_status("node")
+        self._status = status = account.watch_status("node")
+        self._after_s = options.stale_after_s
         annotation_requests = AnnotationRequests(context, self._look)
         self._node = NodeWatch(options.node, annotation_requests.obey, self._look)
         self._writer = Writer(access, options, account, self._node.now, annotation_requests)
@@ -42,6 +45,13 @@ class ClusterInstrument(OpenInstrument):
     def tell(self, snapshot: Snapshot) -> None:
         """Record the latest snapshot. Returns at once."""
         self._writer.tell(snapshot)
+
+    def defects(self) -> Sequence[str]:
+        """Say that the cluster's kill switch is not heard, if the watch of the node is stale."""
+        stale = self._status.stale(self._after_s)
+        if stale is None:
+            return ()
+        return (f"the node's annotations are not heard, nor the kill switch: {stale.reason}",)
 
     def close(self) -> None:
         """Remove the agent's annotations and end the watch."""

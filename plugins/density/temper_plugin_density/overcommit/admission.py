@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 from attrs import frozen
 
-from temper_core import InputError
+from temper_core import InputError, parse_tenant_json
 from temper_plugin_density.overcommit.decisions import AdmissionDecision, decide
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.pod_objects import read
@@ -94,8 +94,8 @@ def _call(body: bytes) -> Call:
     if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
         raise InputError(f"the request has more than {MOST_VALUES} values")
     try:
-        review = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        review = parse_tenant_json(body)
+    except ValueError as error:
         raise InputError(f"the request is not JSON: {error}") from error
     request = review.get("request") if isinstance(review, dict) else None
     if not isinstance(request, dict):

@@ -4,13 +4,12 @@ Source: k8s.io/kube-scheduler/extender/v1. The keys of a request are capitalised
 are not. A request has ``NodeNames`` with ``nodeCacheCapable``, else ``Nodes``. Scores are 0 to 10.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import field, frozen
 
-from temper_core import InputError
+from temper_core import InputError, parse_tenant_json
 from temper_plugin_density.placement.asking import PodDemand, PodReader
 from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
@@ -74,8 +73,8 @@ def _object(body: bytes) -> dict[str, Any]:
     if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
         raise InputError(f"the body has more than {MOST_VALUES} values")
     try:
-        values = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        values = parse_tenant_json(body)
+    except ValueError as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InputError(f"the body is not JSON: {reason[:200]}") from error
     if not isinstance(values, dict):
