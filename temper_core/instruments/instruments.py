@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
+from temper_core.instruments.look_budget import DEADLINES, LookBudget
 from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
 from temper_core.plugin_host import Contribution, PluginHost
@@ -71,6 +72,7 @@ class Instruments:
         self._contributions = contributions
         self._parts = parts
         self._at_work: list[_AtWork] = []
+        self._budget = LookBudget(DEADLINES * self._host.settings.plugin_host.deadline_s)
         self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
@@ -109,16 +111,20 @@ class Instruments:
     def tell(self, snapshot: Snapshot) -> None:
         """Pass the last observation to each instrument."""
         for work in self._implementing("tell"):
-            self._try(work, "tell", _method, work.instrument, "tell", snapshot)
+            self._in_look(work, "tell", _method, work.instrument, "tell", snapshot)
 
     def with_sections(self, snapshot: Snapshot) -> Snapshot:
-        """Return *snapshot* with the instruments' sections. A too large section is a defect."""
+        """Return *snapshot* with the instruments' sections. A too large section is a defect.
+
+        This begins a look, and ``tell`` ends it.
+        """
+        self._budget.begin()
         sections: dict[str, Section] = {}
         defects: list[str] = []
         for work in self._implementing("section"):
             name = work.record.name
             read = self._sections[name].of
-            result = self._try(work, "section", read, work.instrument, snapshot)
+            result = self._in_look(work, "section", read, work.instrument, snapshot)
             if result is None:
                 continue
             content, size = result
@@ -133,8 +139,8 @@ class Instruments:
     def _own_defects(self) -> Iterator[str]:
         """Yield the defects that instruments report."""
         for work in self._implementing("defects"):
-            texts = self._try(work, "defects", _method, work.instrument, "defects", of=str) or ()
-            for text in texts[:MOST_DEFECTS]:
+            texts = self._in_look(work, "defects", _method, work.instrument, "defects", of=str)
+            for text in (texts or ())[:MOST_DEFECTS]:
                 yield f"instrument {work.record.name}: {_one_line(text)}"
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
@@ -224,6 +230,25 @@ class Instruments:
         for work in self._implementing(method):
             for record in self._try(work, method, _method, work.instrument, method, of=of) or ():
                 yield work.plugin, record
+
+    def _in_look(
+        self,
+        work: _AtWork,
+        method: str,
+        function: Callable[..., Any],
+        *arguments: Any,  # noqa: ANN401 - the method's own
+        of: type[Any] | None = None,
+    ) -> Any:  # noqa: ANN401 - the method's result
+        """Try a call, unless the time of the look is spent. Then the slowest part is set aside."""
+        if self._budget.is_spent:
+            return None
+        with self._budget.measured(work.plugin, work.part(method)):
+            result = self._try(work, method, function, *arguments, of=of)
+        if self._budget.is_spent:
+            slowest = self._budget.slowest()
+            if not self._host.why_lost(slowest.plugin, slowest.part):
+                self._host.note_end(slowest.plugin, slowest.part, slowest.reason, is_hung=True)
+        return result
 
     def _try(
         self,

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from threading import Lock
 from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
@@ -14,6 +13,7 @@ from temper_core import hookspecs
 from temper_core.errors import PluginError, TemperError
 from temper_core.plugin_host.call_memory import CallMemory
 from temper_core.plugin_host.plain_errors import describe
+from temper_core.plugin_host.turn import Turn
 from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
 from temper_core.records.snapshots import PluginState
 
@@ -89,7 +89,7 @@ class HostedPlugin:
     _pauses: dict[str, _Pause] = field(factory=dict, init=False)
     _left_behind: Worker | None = field(default=None, init=False)
     _worker: Worker = field(init=False)
-    _turn: Lock = field(factory=Lock, init=False)
+    _turn: Turn = field(factory=Turn, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._worker = Worker(self.name)
@@ -116,8 +116,9 @@ class HostedPlugin:
     ) -> Any:  # noqa: ANN401 - whatever the function returns
         """Call *function*, which belongs to *part*, in the plugin's thread.
 
-        With *is_clients* a client caused the call. If it misses the deadline, the part is set aside
-        only until the call has ended, and for ``PAUSE_S``: clients can slow the whole agent.
+        With *is_clients* a client caused the call. It lets the agent's own calls pass. If it misses
+        the deadline, the part is set aside only until the call has ended, and for ``PAUSE_S``:
+        clients can slow the whole agent.
 
         Raises NotActive, Busy, Hung, Oversized, or PluginError from any error of the plugin. Errors
         that the contract *allows* are raised as copies of the core's own types.
@@ -125,7 +126,7 @@ class HostedPlugin:
         if self._worker.is_current:  # a nested call: this thread already holds the turn
             return function(*arguments)
         self._refuse_inactive()
-        if not self._turn.acquire(timeout=deadline_s):
+        if not self._turn.acquire(deadline_s, is_clients=is_clients):
             raise Busy(self.name, f"was in an earlier call for {deadline_s:g} s")
         try:
             self._refuse_inactive()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from temper_kube.api_server import ApiServer
-from tests.control_plane.cluster import pod, wait_until
+from tests.control_plane.cluster import pod
 
 DEPTH = 5_000
 ESCAPED = 1_400_000
@@ -87,18 +87,28 @@ def test_a_pod_whose_text_grows_sixfold_keeps_no_other_from_the_agent(
     watched.until(lambda pods: "victim" in {each.name for each in pods}, "the pod of another")
 
 
-def test_the_kill_switch_is_heard_of_a_node_with_deep_managed_fields(cluster, node, access):
-    change = f'{{"metadata": {{"managedFields": {managed_by(FIELDS["deep"])}}}}}'
-    answer = cluster.client.patch(
-        f"/api/v1/nodes/{node}",
-        content=change,
-        headers={"Content-Type": "application/merge-patch+json"},
-    )
-    assert answer.status_code == 200, answer.text[:300]
-    cluster.annotate(node, **{"safe-mode-requested": "incident"})
+@pytest.fixture
+def deep_node(cluster, node):
+    """A node with deep managed fields, on which safe mode is requested."""
+    path = f"/api/v1/nodes/{node}"
 
-    with ApiServer(access) as api:
-        found = wait_until(
-            lambda: [n for n in api.each("/api/v1/nodes") if n["metadata"]["name"] == node], "it"
+    def write(fields):
+        answer = cluster.client.patch(
+            path,
+            content=f'{{"metadata": {{"managedFields": {fields}}}}}',
+            headers={"Content-Type": "application/merge-patch+json"},
         )
-    assert found[0]["metadata"]["annotations"]["temper.codes/safe-mode-requested"] == "incident"
+        assert answer.status_code == 200, answer.text[:300]
+
+    cluster.annotate(node, **{"safe-mode-requested": "incident"})
+    write(managed_by(FIELDS["deep"]))
+    yield node
+    write("[{}]")
+
+
+def test_the_kill_switch_is_heard_of_a_node_with_deep_managed_fields(deep_node, access):
+    with ApiServer(access) as api:
+        named = {item["metadata"]["name"]: item for item in api.each("/api/v1/nodes")}
+
+    annotations = named[deep_node]["metadata"]["annotations"]
+    assert annotations["temper.codes/safe-mode-requested"] == "incident"

@@ -1,6 +1,7 @@
 """Every hostility at every method of an instrument, and at the methods of its context."""
 
 import threading
+import time
 
 import pytest
 from structlog.testing import capture_logs
@@ -187,6 +188,31 @@ def test_a_section_that_changes_the_snapshot_is_set_aside_and_the_others_see_no_
     assert table(seen).keys() <= {"well"}
     assert "hostile" not in seen.sections
     assert host.failures["hostile"] == 1
+
+
+def test_slow_methods_have_one_bound_in_a_look_and_the_slowest_is_set_aside(opened):
+    """Each of them is within its deadline of 0.5 s. Together they have 1 s."""
+    calls = []
+
+    def slow(method, seconds):
+        def wait(*_):
+            calls.append(method)
+            time.sleep(seconds)
+
+        return wait
+
+    methods = {name: slow(name, 0.4) for name in ("section", "tell")} | {"defects": slow("d", 0.45)}
+    with capture_logs():
+        instruments, host = opened(methods, well=methods)
+        for _ in range(3):
+            turn(instruments)
+
+    assert len(calls) < 3 * 6
+    assert host.why_lost("hostile", "instrument hostile, defects") or host.why_lost(
+        "well", "instrument well, defects"
+    )
+    (state, *_) = [state for state in host.states() if state.lost]
+    assert "s that all instruments have in a look" in state.lost[0]
 
 
 @pytest.mark.parametrize("kind", TEXTS)
