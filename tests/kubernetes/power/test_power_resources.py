@@ -7,8 +7,10 @@ import subprocess
 from datetime import UTC, datetime
 
 import pytest
+from click.testing import CliRunner
 
 from temper_core import Pod
+from temper_plugin_power.commands.power import command
 from temper_plugin_power.resources.definitions import definitions
 from temper_plugin_power.workloads.energy import Dialect
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
@@ -160,6 +162,39 @@ def test_the_caps_of_a_twin_have_bounds(cluster, path, value, status_code):
     answer = written(cluster, document, f"{GROUP}/nodetwins")
 
     assert answer.status_code == status_code, answer.text
+
+
+@pytest.fixture
+def _capped(cluster):
+    """Make the node ``capped`` for one test."""
+    cluster.node("capped")
+    yield
+    cluster.without_node("capped")
+
+
+@pytest.mark.usefixtures("_capped")
+def test_what_kubectl_prints_of_a_cluster_is_scored(cluster, kubectl, tmp_path):
+    twin = copy.deepcopy({**TWIN, "metadata": {"name": "capped"}})
+    twin["spec"]["nodeName"] = "capped"
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    twin["status"] = {"schedulableClass": "eco", "lastUpdated": now}
+    assert written(cluster, twin, f"{GROUP}/nodetwins").status_code == 200
+    profile = a_profile_object()
+    profile["status"]["criticality"]["class"] = "performance"
+    assert written(cluster, profile).status_code == 200
+    owner = {"kind": "StatefulSet", "name": "web", "controller": True}
+    metadata = {"name": "web-1", "namespace": "shop", "ownerReferences": [owner]}
+    pod = {"kind": "Pod", "metadata": metadata, "spec": {"containers": [{"name": "app"}]}}
+    (tmp_path / "pod.json").write_text(json.dumps(pod))
+
+    kinds = "nodes,nodetwins,nodehardwares,workloadprofiles"
+    printed = kubectl("get", kinds, "-A", "-o", "json")
+    arguments = ["score", str(tmp_path / "pod.json"), "--objects", "-", "--output", "json"]
+    done = CliRunner().invoke(command, arguments, input=printed)
+
+    capped = next(each for each in json.loads(done.stdout) if each["node"] == "capped")
+    assert capped["terms"]["base"] == 60
+    assert capped["rejected"].endswith("(class from profile)")
 
 
 def _set(document, path, value):
