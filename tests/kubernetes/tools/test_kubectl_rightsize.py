@@ -64,6 +64,20 @@ def owned_by(kind, name, owner):
     return {"metadata": {"namespace": "shop", "name": name, "ownerReferences": [reference]}}
 
 
+PODS = [
+    ("web-7c9-a", "n1", "ReplicaSet", "web-7c9"),
+    ("web-7c9-b", "n2", "ReplicaSet", "web-7c9"),
+    ("tidy-1-x", "n1", "Job", "tidy-1"),
+    ("etcd-n1", "n1", "Node", "n1", "kube-system"),
+    ("db-0", "n2", "StatefulSet", "db"),
+]
+
+
+def a_pod(name, on, kind, owner, namespace="shop"):
+    made = owned_by(kind, name, owner)
+    return {"metadata": {**made["metadata"], "namespace": namespace}, "spec": {"nodeName": on}}
+
+
 def path_of(name):
     return f"/api/v1/namespaces/temper/pods/temper-agent-{name}:9100/proxy/rightsize"
 
@@ -83,6 +97,7 @@ def fleet(made):
     made.answers["/apis/apps/v1/replicasets"] = in_pages([owned_by("Deployment", "web-7c9", "web")])
     made.answers["/apis/batch/v1/jobs"] = in_pages([owned_by("CronJob", "tidy-1", "tidy")])
     made.answers["/version"] = {"major": "1", "minor": "33+"}
+    made.answers["/api/v1/pods"] = in_pages([a_pod(*each) for each in PODS])
     made.answers[path_of("n1")] = first.answer()
     made.answers[path_of("n2")] = second.answer()
     return made
@@ -177,6 +192,47 @@ def test_damaged_demand_is_left_out_and_told(ask, fleet):
     report, rows = reported(ask)
 
     assert ("Pod/etcd-n1", "app") not in rows
+    assert "1 containers have damaged demand, and are left out" in report["notes"]
+
+
+def test_an_agent_tells_of_the_pods_on_its_own_node_alone(ask, fleet):
+    honest = reported(ask)[1]
+    liar = Learned()
+    liar.add("db-0", "StatefulSet/db", ("main", 0.2))
+    for name, owner in (("web-7c9-a", "ReplicaSet/web-7c9"), ("web-7c9-x", "ReplicaSet/web-7c9")):
+        liar.add(name, owner, ("idle", 0.0), hours=300)
+    fleet.answers[path_of("n2")] = liar.answer()
+
+    report, rows = reported(ask)
+
+    web = rows["Deployment/web", "app"]
+    assert (web["replicas"], web["learned_s"]) == (1, 6 * 3600)
+    assert web["recommended"] == honest["Deployment/web", "app"]["recommended"]
+    assert (
+        "the agent of n2 tells of 2 containers of pods that are not there, and are left out"
+        in report["notes"]
+    )
+
+
+def test_the_workload_of_a_pod_is_the_api_servers(ask, fleet):
+    liar = Learned()
+    liar.add("db-0", "ReplicaSet/web-7c9", ("idle", 0.0))
+    fleet.answers[path_of("n2")] = liar.answer()
+
+    _, rows = reported(ask)
+
+    assert rows["Deployment/web", "app"]["replicas"] == 1
+    assert ("StatefulSet/db", "app") in rows
+
+
+def test_demand_of_more_time_than_the_window_is_damaged(ask, fleet):
+    liar = Learned()
+    liar.add("web-7c9-b", "ReplicaSet/web-7c9", ("idle", 0.0), hours=31)
+    fleet.answers[path_of("n2")] = liar.answer()
+
+    report, rows = reported(ask)
+
+    assert rows["Deployment/web", "app"]["replicas"] == 1
     assert "1 containers have damaged demand, and are left out" in report["notes"]
 
 

@@ -17,6 +17,13 @@ from temper_plugin_rightsizer.fleet.demands import Key
 from temper_plugin_rightsizer.fleet.workloads import NO_OWNER, Owners, Workload
 from temper_plugin_rightsizer.store.packing import DamagedError, unpack
 
+DAY_S = 86_400
+LONGEST_S = 14 * DAY_S
+"""The history of an agent. Intervals of a day at most may begin before the window."""
+
+Places = Mapping[tuple[str, str], tuple[str, Workload]]
+"""The node and the workload of each pod, by namespace and name."""
+
 
 @define
 class WorkloadDemand:
@@ -51,23 +58,37 @@ class WorkloadDemand:
 
 @define
 class ClusterDemand:
-    """The demand of all workloads. *owners* has the controllers of ReplicaSets and Jobs."""
+    """The demand of all workloads. *owners* has the controllers of ReplicaSets and Jobs.
+
+    An agent tells of the pods on its own node. *places* has the node and the workload of each, as
+    the API server knows them. Without any, the agents are believed.
+    """
 
     owners: Owners
+    places: Places = field(factory=dict)
     found: dict[Key, WorkloadDemand] = field(factory=dict, init=False)
     damaged: int = field(default=0, init=False)
     left_out: int = field(default=0, init=False)
+    elsewhere: dict[str, int] = field(factory=dict, init=False)
 
-    def add(self, answer: Row) -> None:
-        """Add the containers of an agent. One whose demand is damaged counts as that."""
+    def add(self, answer: Row, node: str) -> None:
+        """Add the containers of the agent on *node*.
+
+        One whose demand is damaged, or of a longer time than the window, counts as that. Those of
+        pods that are not on the node are counted in ``elsewhere``.
+        """
         self.left_out += count(answer, "left_out") or 0
+        longest_s = min(count(answer, "window_s") or 0, LONGEST_S) + DAY_S
         for row in rows(answer, "containers"):
-            try:
-                demand = unpack(b64decode(text(row, "demand"), validate=True))
-            except (DamagedError, binascii.Error, ValueError):
+            workload = self._workload(row, node)
+            if workload is None:
+                self.elsewhere[node] = self.elsewhere.get(node, 0) + 1
+                continue
+            demand = _demand(row)
+            if demand is None or demand.seconds > longest_s:
                 self.damaged += 1
                 continue
-            key = self._workload(row), text(row, "container")
+            key = workload, text(row, "container")
             self.found.setdefault(key, WorkloadDemand()).add(row, demand)
 
     def rows(self) -> Iterator[tuple[Key, WorkloadDemand]]:
@@ -76,12 +97,25 @@ class ClusterDemand:
             if self.found[key].demand.seconds:
                 yield key, self.found[key]
 
-    def _workload(self, row: Row) -> Workload:
+    def _workload(self, row: Row, node: str) -> Workload | None:
+        """Return the workload of a row. None if its pod is not on *node*."""
         namespace, pod = text(row, "namespace"), text(row, "pod")
+        # What the agent's settings or `temper run` started is no pod, and has no namespace.
+        if namespace and self.places:
+            place, workload = self.places.get((namespace, pod), ("", None))
+            return workload if place == node else None
         kind, _, name = text(row, "owner").partition("/")
         if kind in NO_OWNER or not name:
             return Workload(namespace, "Pod", pod)
         return self.owners.controller(namespace, kind, name)
+
+
+def _demand(row: Row) -> IntervalDemand | None:
+    """Return the histograms of a row. None if they are damaged."""
+    try:
+        return unpack(b64decode(text(row, "demand"), validate=True))
+    except (DamagedError, binascii.Error, ValueError):
+        return None
 
 
 def _growth(row: Mapping[str, object]) -> Growth | None:

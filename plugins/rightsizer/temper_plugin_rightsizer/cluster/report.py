@@ -57,15 +57,15 @@ def report(
         owners, unknown = _owners(api)
         surroundings = ClusterSurroundings(owners)
         surroundings.read(api)
-    demand = ClusterDemand(owners)
+    demand = ClusterDemand(owners, surroundings.places)
     away = [*known.away]
     query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
     window_s = 0
-    for asked, (_, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
+    for asked, (agent, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
         if isinstance(answer, Away):
             away.append(answer)
         else:
-            demand.add(answer)
+            demand.add(answer, agent.node)
             window_s = max(window_s, int(answer.get("window_s") or 0))
         shown(asked, len(known.agents))
     if len(away) - len(known.away) == len(known.agents):
@@ -96,6 +96,11 @@ def _notes(away: Iterable[Away], demand: ClusterDemand) -> Iterable[str]:
         yield f"the demand on {named(sorted(nodes))} is not known: {why}"
     if demand.damaged:
         yield f"{demand.damaged} containers have damaged demand, and are left out"
+    for node, containers in sorted(demand.elsewhere.items()):
+        yield (
+            f"the agent of {node} tells of {containers} containers of pods that are not there, "
+            "and are left out"
+        )
 
 
 def _row(

@@ -34,13 +34,15 @@ Row = Mapping[str, Any]
 class ClusterSurroundings:
     """What is around the containers of a cluster. *owners* has the controllers of ReplicaSets.
 
-    ``unknown`` are sentences on what could not be read.
+    ``unknown`` are sentences on what could not be read. ``places`` are the node and the workload of
+    each pod, by namespace and name.
     """
 
     owners: Owners
     can_resize: bool = False
     unknown: list[str] = field(factory=list)
     quotas: Quotas = field(factory=Quotas)
+    places: dict[tuple[str, str], tuple[str, Workload]] = field(factory=dict)
     _autoscalers: dict[Workload, list[Autoscaler]] = field(factory=dict, init=False)
     _updaters: dict[Workload, tuple[str, str]] = field(factory=dict, init=False)
     _bounds: dict[str, Bounds] = field(factory=dict, init=False)
@@ -53,7 +55,11 @@ class ClusterSurroundings:
             (VPAS, "VerticalPodAutoscalers", self._add_updater),
             (RESOURCE_QUOTAS, "ResourceQuotas", self._add_quota),
             (LIMIT_RANGES, "LimitRanges", self._add_bounds),
-            (PODS, "init containers, native sidecars and QoS classes", self._add_pod),
+            (
+                PODS,
+                "init containers, native sidecars, QoS classes and the nodes of pods",
+                self._add_pod,
+            ),
         ):
             self._read(api, path, what, add)
         release = api.find("/version") or {}
@@ -125,6 +131,7 @@ class ClusterSurroundings:
     def _add_pod(self, item: Row) -> None:
         workload = self._workload_of(item)
         spec, status = table(item, "spec"), table(item, "status")
+        self.places[_namespace(item), _name(item)] = text(spec, "nodeName"), workload
         is_guaranteed = text(status, "qosClass") == "Guaranteed"
         for container, kind in _containers(spec):
             known = Surroundings(kind=kind, resize=_resize(container), is_guaranteed=is_guaranteed)
