@@ -129,12 +129,15 @@ def test_agents_that_fail_are_gone_silent_or_stale_are_found(fleet, doctor):
     fleet.agent("silent")
     fleet.node("stale", told_by_an_agent("enforcing", seconds=4000))
     fleet.agent("stale")
+    fleet.node("ahead", told_by_an_agent("enforcing", seconds=-4000))
+    fleet.agent("ahead")
 
     assert doctor()[0] == {
         ("agent", "error", ("failing",)),
         ("agent", "error", ("gone",)),
         ("agent", "warning", ("silent",)),
         ("agent", "warning", ("stale",)),
+        ("agent", "warning", ("ahead",)),
     }
 
 

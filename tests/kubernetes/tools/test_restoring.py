@@ -14,6 +14,9 @@ from temper_plugin_kubernetes.annotation_requests import AnnotationRequests as O
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.options import Options
 from tests.control_plane.cluster import wait_until
+from tests.kube_client.made_server import agent as made_agent
+from tests.kube_client.made_server import listed
+from tests.kube_client.made_server import node as made_node
 from tests.kubernetes.tools.conftest import TEMPER, told_by_an_agent
 from tests.machine_paths.watch import NOTES
 
@@ -320,3 +323,15 @@ def test_the_agents_own_account_may_do_it_as_the_job_of_the_chart_does(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert cluster.annotations("left-over") == {}
+
+
+def test_a_watch_that_is_lost_writes_nothing_but_the_outcome(made, ask):
+    nameless = [{"type": "MODIFIED", "object": {"metadata": 5}}]
+    made.answers["/api/v1/nodes"] = lambda query: nameless if "watch" in query else listed(one)
+    made.answers["/api/v1/namespaces/temper/pods"] = listed(made_agent("n1"))
+    made.answers["/api/v1/nodes/n1"] = one = made_node("n1")
+
+    done = ask("restore", "n1", "--timeout", "1", "--output", "json")
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert [each["state"] for each in json.loads(done.stdout)["nodes"]] == ["unanswered"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kube_client.made_server import agent, listed, node
 from tests.kubernetes.tools.conftest import told_by_an_agent
 
 FULL = {"pods": (2, 1, 9, 0, 4), "millis": (3000, 500, 1250, 0, 40)}
@@ -125,3 +126,23 @@ def binding_of(role, user):
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
         "subjects": [{"kind": "User", "apiGroup": group, "name": user}],
     }
+
+
+@pytest.mark.parametrize(
+    ("updated", "standing", "told"),
+    [
+        ("2099-01-01T00:00:00Z", "stale", " ahead"),
+        ("2025-01-01T00:00:00Z", "stale", " old"),
+        ("2025-01-01T00:00:00", "stale", "no time"),
+        ("yesterday", "stale", "no time"),
+    ],
+)
+def test_numbers_of_another_time_are_stale(made, ask, updated, standing, told):
+    said = {"agent_status": "enforcing", "agent_mode": "enforcing", "tiers_updated": updated}
+    made.answers["/api/v1/nodes"] = listed(node("n1", **said))
+    made.answers["/api/v1/namespaces/temper/pods"] = listed(agent("n1"))
+
+    (row,) = json.loads(ask("status", "--output", "json").stdout)["nodes"]
+
+    assert row["standing"] == standing
+    assert told in ask("status").stdout

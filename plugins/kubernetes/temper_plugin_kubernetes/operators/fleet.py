@@ -109,7 +109,9 @@ class AgentPod:
 
 @frozen
 class FleetNode:
-    """A node. ``age_s`` is the age of the agent's numbers, None if there are none.
+    """A node. ``age_s`` is the age of the agent's numbers, None without a time that can be read.
+
+    It is negative if the clock of the node is ahead of this machine's.
 
     ``are_pods_known`` is False if the agents' pods may not be listed. A missing agent is then no
     finding.
@@ -176,7 +178,12 @@ class FleetNode:
         state = _BY_MODE.get(self.mode, NodeStanding.SILENT)
         if state is NodeStanding.SAFE_MODE:
             return state
-        return NodeStanding.STALE if self.age_s is not None and self.age_s > STALE_S else state
+        return NodeStanding.STALE if self.is_stale else state
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the annotations are too old, from the future, or of no time that can be read."""
+        return UPDATED in self.annotations and (self.age_s is None or abs(self.age_s) > STALE_S)
 
 
 @frozen
@@ -298,6 +305,6 @@ def _is_ready(conditions: Sequence[Mapping[str, str]]) -> bool:
 def _age(text: str, now: datetime) -> float | None:
     try:
         then = datetime.fromisoformat(text)
-        return max(0.0, (now - then).total_seconds())
+        return (now - then).total_seconds()
     except (TypeError, ValueError, OverflowError):
         return None

@@ -121,10 +121,16 @@ def agents(fleet: Fleet) -> Iterator[Finding]:
     )
     for node in fleet.nodes:
         if node.standing is NodeStanding.STALE:
-            detail = f"the agent's annotations are {age(node.age_s)} old"
+            detail = f"the agent's annotations {_are_of(node.age_s)}"
             yield warning(
                 "agent", detail, "see its log: it cannot write to the API server", [node.name]
             )
+
+
+def _are_of(age_s: float | None) -> str:
+    if age_s is None:
+        return "have no time that can be read"
+    return f"are {age(age_s)} old" if age_s > 0 else f"are {age(-age_s)} ahead of this clock"
 
 
 def coverage(fleet: Fleet) -> Iterator[Finding]:

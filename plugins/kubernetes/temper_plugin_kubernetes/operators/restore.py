@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from temper_core import InputError, ReaderGone
+from temper_core import InputError, ReaderGone, configure_logs
 from temper_core.console import printable
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
@@ -53,6 +53,7 @@ def command(  # noqa: PLR0913 - one for each option
     if uninstall and release:
         raise InputError("--uninstall and --release exclude each other")
     options = asked_of(kubeconfig, context, namespace, output)
+    configure_logs("critical")  # what a lost watch means for a node is in its line
 
     def tell(outcome: "RestoreOutcome") -> None:
         if not options.is_json:

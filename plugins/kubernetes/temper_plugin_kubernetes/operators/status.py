@@ -10,7 +10,13 @@ import click
 from temper_core import Tier
 from temper_core.console import age, columns, printable
 from temper_kube.api_server import ApiServer
-from temper_plugin_kubernetes.operators.fleet import AgentPod, Fleet, FleetNode, read_fleet
+from temper_plugin_kubernetes.operators.fleet import (
+    AgentPod,
+    Fleet,
+    FleetNode,
+    NodeStanding,
+    read_fleet,
+)
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 
 FINDINGS = 1
@@ -88,11 +94,19 @@ def _row(node: FleetNode) -> tuple[str, ...]:
         node.generation or "-",
         "/".join(_count(node.number(tier, "pods")) for tier in Tier),
         "/".join(_cpus(node.number(tier, "cpu-millis")) for tier in Tier),
-        age(node.age_s) + (" old" if node.standing.name == "STALE" else ""),
+        _age(node),
         _agent(node),
         (agent.version if agent else "") or "-",
         str(agent.restarts) if agent else "-",
     )
+
+
+def _age(node: FleetNode) -> str:
+    if node.standing is not NodeStanding.STALE:
+        return age(node.age_s if node.age_s is None else max(0.0, node.age_s))
+    if node.age_s is None:
+        return "no time"
+    return f"{age(abs(node.age_s))} {'old' if node.age_s > 0 else 'ahead'}"
 
 
 def _reason(node: FleetNode) -> str:

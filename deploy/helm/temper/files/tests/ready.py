@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 
 ANSWER_S = 10
+LONGEST = 1000
 
 
 def main(host: str, port: str) -> int:
@@ -32,7 +33,9 @@ def _refusal(address: str, port: str) -> str:
         with urllib.request.urlopen(f"http://{host}:{port}/readyz", timeout=ANSWER_S):
             return ""
     except urllib.error.HTTPError as error:
-        return error.read().decode(errors="replace").strip() or str(error)
+        text = error.read(LONGEST).decode(errors="replace").strip() or str(error)
+        # Whatever answers at the address may write to the terminal of who asks.
+        return text.encode("unicode_escape").decode("ascii")
     except OSError as error:
         return str(error)
 
