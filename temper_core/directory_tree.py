@@ -1,4 +1,7 @@
-"""Reads, removes and synchronises directories that others may change. No link is followed."""
+"""Makes, reads, removes and synchronises directories that others may change.
+
+No link is followed.
+"""
 
 import os
 import stat
@@ -67,6 +70,24 @@ class _Reading:
                 continue
             except OSError:
                 self.missed.append(name)
+
+
+def make_directories(path: Path, mode: int = 0o755) -> None:
+    """Make *path*, and its parents with 0755. What is there stays as it is.
+
+    ``Path.mkdir`` makes parents as the umask of the process allows, and a plugin may have set that
+    to 0. Raises OSError.
+    """
+    try:
+        path.mkdir(mode)
+    except FileNotFoundError:
+        if path.parent.is_dir():  # a file system without new directories, as /proc
+            raise
+        make_directories(path.parent)
+        make_directories(path, mode)
+    except OSError:
+        if not path.is_dir():
+            raise
 
 
 def sync_directory(path: Path) -> None:

@@ -86,8 +86,6 @@ class Watchdog:
         """Handle both signals, and count from now."""
         if os.getpid() == 1:
             log.warning("watchdog_cannot_end_process_1", remedy="share the host's PID namespace")
-        faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True, chain=True)
-        self._library.signal(EXPIRY, self._library.alarm)
         try:
             self._timer = self._made_timer()
         except OSError as error:
@@ -99,12 +97,18 @@ class Watchdog:
         """Count anew from *allowed_s* seconds after now, as the loop sleeps or may take longer."""
         if not self._is_counting:
             return
+        self._handle()
         if self._timer is None:
             signal.setitimer(signal.ITIMER_REAL, self.bound_s + allowed_s + GRACE_S)
             return
         self._expire_after(self.bound_s + allowed_s)
         if signal.alarm(0):
             log.warning("loop_was_late", bound_s=self.bound_s)
+
+    def _handle(self) -> None:
+        """Handle both signals. A plugin may have registered a handler of its own meanwhile."""
+        faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True, chain=True)
+        self._library.signal(EXPIRY, self._library.alarm)
 
     def end(self) -> None:
         """Stop counting."""

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
+from temper_core.directory_tree import make_directories
 from temper_core.events.document import read_line
 from temper_core.records.events import Event
 
@@ -111,7 +112,7 @@ class EventFile:
             self.close()
         if self._descriptor >= 0:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(self.path.parent)
         descriptor = os.open(self.path, _FLAGS | os.O_CREAT, _MODE)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -14,6 +14,7 @@ from attrs import frozen
 from temper_core.directory_tree import (
     TreeSize,
     files_of,
+    make_directories,
     open_directory,
     remove_file,
     size_of,
@@ -152,7 +153,7 @@ class InstrumentDirectory:
                     os.close(descriptor)
 
     def _open_all(self, opened: list[int]) -> None:
-        self._base.mkdir(parents=True, exist_ok=True)
+        make_directories(self._base)
         opened.append(open_directory(self._base))
         for name in (INSTRUMENTS, self._name):
             with suppress(FileExistsError):

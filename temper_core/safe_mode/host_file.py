@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core.directory_tree import sync_directory
+from temper_core.directory_tree import make_directories, sync_directory
 from temper_core.errors import MachineError
 from temper_core.safe_mode.file_turns import turn_in
 from temper_core.safe_mode.model import LONGEST_REASON, REQUESTER_PATTERN, Request
@@ -61,7 +61,7 @@ class SafeModeFile:
         block of a full disk.
         """
         with suppress(OSError):  # a turn needs the directory
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_directories(self.path.parent)
         with turn_in(self.path.parent):
             return self._add(requester, reason)
 
@@ -74,7 +74,7 @@ class SafeModeFile:
         line = f"temper safe-mode on by {requester} (uid {os.getuid()}) at {when}"
         line = f"{line}: {reason}" if reason else line
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_directories(self.path.parent)
             self._replace(_ended(_without(text, requester)) + f"{line}\n".encode())
         except OSError as error:
             return self._leave_empty(error)

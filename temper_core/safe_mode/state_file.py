@@ -16,7 +16,7 @@ from attrs import field, frozen
 from attrs.validators import in_
 
 from temper_core import documents
-from temper_core.directory_tree import sync_directory
+from temper_core.directory_tree import make_directories, sync_directory
 from temper_core.errors import DocumentError
 from temper_core.safe_mode.model import LONGEST_REASON, UNREADABLE_REQUESTER, Request
 
@@ -79,7 +79,7 @@ class StateFile:
         return True
 
     def _replace(self, text: str) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_directories(self.path.parent)
         beside = self.path.with_name(f"{self.path.name}.new")
         beside.unlink(missing_ok=True)  # opening a pipe of that name would block
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

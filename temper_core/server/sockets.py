@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
 from temper_core.http.address import Address, parse_address
 from temper_core.http.forked_children import close_in_children
@@ -59,7 +60,7 @@ def bind_local(path: Path) -> LocalSocket:
     answers or another kind of file is there, OSError if the socket cannot be made.
     """
     made_directory = not path.parent.exists()
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directories(path.parent, 0o700)
     _clear(path)
     bound = close_in_children(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
     try:

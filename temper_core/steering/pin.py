@@ -13,6 +13,7 @@ from pathlib import Path
 import structlog
 
 from temper_core.bpf.file_system import MOUNT, is_replaceable
+from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
 
 OWNER_ONLY = 0o700
@@ -70,7 +71,7 @@ class PinPlace:
             with suppress(OSError):  # a directory that reappears is refused below
                 self._directory.rmdir()
         try:
-            self._directory.mkdir(mode=OWNER_ONLY, parents=True, exist_ok=True)
+            make_directories(self._directory, OWNER_ONLY)
             status = self._directory.lstat()
         except OSError as error:
             raise MachineError(f"{self._directory}: {_reason(error)}") from error

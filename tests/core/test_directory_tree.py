@@ -1,11 +1,12 @@
-"""Reading directory trees that others have made."""
+"""Directory trees that others have made, and directories that the agent makes."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from temper_core.directory_tree import directories_below
+from temper_core.directory_tree import directories_below, make_directories
 
 DEEP = 1_200
 """More levels than the interpreter allows calls within each other."""
@@ -47,3 +48,36 @@ def test_a_tree_is_read_from_its_top_to_a_bound_and_without_its_links(tmp_path):
 
 def test_a_directory_that_is_gone_has_none_below_it(tmp_path):
     assert list(directories_below(tmp_path / "gone")) == [str(tmp_path / "gone")]
+
+
+@pytest.fixture
+def no_umask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_umask")
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_directories_are_made_for_their_owner_whatever_the_umask_is(tmp_path, mode):
+    path = tmp_path / "a" / "b" / "c"
+
+    for _ in range(2):
+        make_directories(path, mode)
+
+    assert [stat.S_IMODE(each.stat().st_mode) for each in (path, *path.parents[:2])] == [
+        mode,
+        0o755,
+        0o755,
+    ]
+
+
+def test_a_file_in_the_place_of_a_directory_is_an_error(tmp_path):
+    (tmp_path / "a").touch()
+
+    with pytest.raises(FileExistsError):
+        make_directories(tmp_path / "a")
+    with pytest.raises(NotADirectoryError):
+        make_directories(tmp_path / "a" / "b")
+    with pytest.raises(FileNotFoundError):
+        make_directories(Path("/proc/no-such-place/below"))

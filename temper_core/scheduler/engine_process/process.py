@@ -7,6 +7,7 @@ import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+from temper_core.directory_tree import make_directories
 from temper_core.errors import EngineError
 from temper_core.scheduler.engine_process.command_line import Launch, command, environment
 from temper_core.scheduler.engine_process.gate import Gate
@@ -120,7 +121,7 @@ def spawn(launch: Launch) -> EngineProcess:
 
 def _prepare(launch: Launch) -> None:
     """Write the configuration to a directory that only this user can write."""
-    launch.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directories(launch.run, 0o700)
     status = launch.run.lstat()
     writable_by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or writable_by_others:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import structlog
 
+from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
 from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots, read_line
@@ -92,7 +93,7 @@ def agent_lock(directory: Path) -> Iterator[bool]:
 
 
 def _locked(path: Path) -> int:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directories(path.parent, 0o700)
     for _ in range(ATTEMPTS):
         descriptor = _opened(path)
         try:

@@ -15,7 +15,9 @@ from tests.patience import PATIENCE_S
 
 HOLDING = """
 import ctypes
+import faulthandler
 import re
+import signal
 from pathlib import Path
 
 from temper_core import Instrument, OpenInstrument, hookimpl
@@ -25,6 +27,8 @@ def hold_in_c():
 
 def hold_in_a_pattern():
     re.match(r"(a+)+$", "a" * 60 + "b")
+
+faulthandler.register(signal.SIGUSR1)  # to see the stacks, as many programs do
 
 class Holder(OpenInstrument):
     def section(self, snapshot):
