@@ -13,6 +13,7 @@ from attrs import field, frozen
 from temper_kube.credential_programs import CredentialProgram, Issued, read_program
 from temper_kube.failures import UnreachableError
 from temper_kube.impersonation import Headers, impersonation_of
+from temper_kube.small_files import small_file
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
@@ -92,7 +93,8 @@ class Access:
         credentials = self.credentials
         try:
             context = ssl.create_default_context(
-                cafile=credentials.ca_file or None, cadata=credentials.ca_data or None
+                cafile=small_file(credentials.ca_file) if credentials.ca_file else None,
+                cadata=credentials.ca_data or None,
             )
             # Python 3.13 requires extensions that the authorities of many clusters lack.
             context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -172,7 +174,8 @@ def _text(table: Mapping[str, Any], key: str) -> bytes:
 def _load_own(context: ssl.SSLContext, credentials: Credentials, certificate: bytes) -> None:
     """Load the client's certificate, if any. OpenSSL reads it from files only."""
     if credentials.certificate_file:
-        context.load_cert_chain(credentials.certificate_file, credentials.key_file or None)
+        key_file = small_file(credentials.key_file) if credentials.key_file else None
+        context.load_cert_chain(small_file(credentials.certificate_file), key_file)
     if certificate:
         descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
         try:

@@ -197,14 +197,15 @@ class Connection:
     def _connect(self, issued: Issued) -> HTTPConnection:
         access = self._access
         self.close()
+        tls = access.tls(issued) if access.is_tls else None  # it may fail: before there is a socket
         http = HTTPConnection(access.host, access.port, timeout=CONNECT_S)
         http.auto_open = 0  # http.client would reconnect without TLS
         http.connect()
         for level, option, value in KEEP_ALIVE:
             http.sock.setsockopt(level, option, value)
-        if access.is_tls:
+        if tls is not None:
             name = access.credentials.server_name or access.host
-            http.sock = access.tls(issued).wrap_socket(http.sock, server_hostname=name)
+            http.sock = tls.wrap_socket(http.sock, server_hostname=name)
         http.sock.settimeout(self._timeout_s)
         self._http = http
         with self._braking:

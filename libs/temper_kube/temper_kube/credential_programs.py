@@ -6,20 +6,25 @@ Protocol: Kubernetes' "client-go credential plugins" (client.authentication.k8s.
 import base64
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from attrs import field, frozen
 
 from temper_core import InputError, MachineError
+from temper_kube.small_files import small_file
 
 EXEC_S = 60.0
 LARGEST_BYTES = 1024 * 1024
+MOST_WRITTEN_BYTES = 64 * 1024 * 1024
+"""The size of each file that the program writes. Its output is one, and so are its caches."""
 VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 Table = Mapping[str, Any]
@@ -56,9 +61,7 @@ class Command:
 
         with tempfile.TemporaryFile() as output:
             try:
-                code = subprocess.run(  # noqa: S603 - the kubeconfig's program, as in kubectl
-                    self.words, env=self.environment, stdout=output, check=False, timeout=EXEC_S
-                ).returncode
+                code = self._ended(output)
             except subprocess.TimeoutExpired as error:
                 raise MachineError(f"{self.name} did not end within {EXEC_S:g} s") from error
             except (OSError, ValueError) as error:
@@ -69,6 +72,19 @@ class Command:
                 raise MachineError(f"{self.name} ended with code {code}")
             output.seek(0)
             return output.read(LARGEST_BYTES)
+
+    def _ended(self, output: IO[bytes]) -> int:
+        """Run the program to its end and return its exit code."""
+        with subprocess.Popen(  # noqa: S603 - the kubeconfig's program, as in kubectl
+            self.words, env=self.environment, stdout=output
+        ) as process:
+            try:
+                with suppress(ProcessLookupError):  # it has ended
+                    most = MOST_WRITTEN_BYTES, MOST_WRITTEN_BYTES
+                    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, most)
+                return process.wait(EXEC_S)
+            finally:
+                process.kill()
 
 
 class CredentialProgram:
@@ -154,6 +170,6 @@ def _authority(cluster: Table) -> str:
     if not path:
         return ""
     try:
-        return base64.b64encode(Path(path).read_bytes()).decode()
+        return base64.b64encode(Path(small_file(str(path))).read_bytes()).decode()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -110,6 +110,41 @@ def test_a_program_that_never_ends_is_not_waited_for_nor_are_its_children(
     assert done.stderr == f"temper: exec '{never}' did not end within 0.3 s\n"
 
 
+def test_a_program_that_prints_without_end_is_ended(kubeconfig_to, tmp_path, monkeypatch):
+    monkeypatch.setattr("temper_kube.credential_programs.MOST_WRITTEN_BYTES", 100_000)
+    asked = {"apiVersion": EXEC, "command": str(program(tmp_path, "exec yes"))}
+
+    done = here(
+        "k8s", "status", "--kubeconfig", kubeconfig_to("https://127.0.0.1:9", {"exec": asked})
+    )
+
+    assert done.returncode == 3
+    assert done.stderr.endswith("/tell' ended with code -25\n")  # SIGXFSZ
+
+
+@pytest.mark.parametrize("odd", ["pipe", "/dev/zero", "large"])
+@pytest.mark.parametrize(
+    "key", ["certificate-authority", "client-certificate", "client-key", "exec"]
+)
+def test_certificates_and_keys_are_small_regular_files(kubeconfig_to, made, tmp_path, key, odd):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b"-" * 1_100_000)
+    (tmp_path / "empty").touch()
+    cluster, user = {}, {}
+    if key.startswith("client"):
+        user = {"client-certificate": "empty", "client-key": "empty", key: odd}
+    else:
+        cluster["certificate-authority"] = odd
+    if key == "exec":
+        user["exec"] = {**PROGRAM, "provideClusterInfo": True}
+    url = made.url.replace("http:", "https:")
+
+    done = here("k8s", "status", "--kubeconfig", kubeconfig_to(url, user, **cluster))
+
+    assert (done.returncode, done.stderr.count("\n")) == (2 if key == "exec" else 3, 1)
+    assert "is not a regular file" in done.stderr or "is larger than" in done.stderr
+
+
 def test_a_program_beside_its_kubeconfig_is_found_from_elsewhere(made, kubeconfig_to, tmp_path):
     credential = json.dumps({"status": {"token": "x"}})
     program(tmp_path, f"echo '{credential}'")
