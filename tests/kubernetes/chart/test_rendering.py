@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+import yaml
 
 from tests.kubernetes.chart.charts import CHART, WORKLOADS, values_file
 
@@ -228,6 +229,20 @@ def test_hooks_go_to_no_node_that_is_gone_or_runs_no_linux(rendered):
             tolerated = {toleration.get("key") for toleration in spec.get("tolerations", [])}
             # Without a key any taint is tolerated.
             assert not tolerated & {None, *(f"node.kubernetes.io/{taint}" for taint in gone)}
+
+
+@pytest.mark.parametrize("name", ["123", "true", "null"])
+def test_the_name_of_a_release_is_text(helm, name):
+    done = helm.run("template", name, CHART, "--namespace", "temper")
+
+    found = [each for each in yaml.safe_load_all(done.stdout) if each]
+    labels = {each["metadata"]["labels"]["app.kubernetes.io/instance"] for each in found}
+    assert labels == {name}
+    assert all(each["app.kubernetes.io/instance"] == name for one in found for each in _chosen(one))
+
+
+def _chosen(each):
+    return [labels for labels in _selectors(each) if "app.kubernetes.io/instance" in labels]
 
 
 def _selectors(each):

@@ -114,6 +114,7 @@ REFUSED = {
     "serviceMonitor: {enabled: true, scrapeTimeout: 1m30s, interval: 89000ms}": "1m30s is longer",
     "agent: {settings: {plugins: {kubernetes: {stale_s: 1}}}}": "properties 'stale_s' not allowed",
     "agent: {settings: {plugins: {linter: {hot_cpu: 2}}}}": "/plugins/linter/hot_cpu'",
+    "agent: {env: [{name: NODE_NAME, value: another}]}": "'/agent/env/0/name'",
     "hookTolerations: [{operator: Maybe}]": "'/hookTolerations/0/operator'",
     "restoreOnUninstall: 'yes'": "'/restoreOnUninstall': got string, want boolean",
 }

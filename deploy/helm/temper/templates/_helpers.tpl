@@ -9,7 +9,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* Labels by which objects find pods; they never change. */}}
 {{- define "temper.selector" -}}
 app.kubernetes.io/name: temper
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{/* The image's reference: (dict "image" .Values.image "chart" .Chart "tag" "of the canary, or empty"). */}}
