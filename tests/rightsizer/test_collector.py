@@ -216,6 +216,22 @@ def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):
     assert "read-only" in collector.defect
 
 
+def test_a_failure_that_is_over_is_no_defect_from_the_next_interval_on(collector, tmp_path):
+    """Also without a pod, whose demand would be written."""
+    def refuse():
+        raise MachineError("a restoration is active: nothing is written on this host")
+
+    collector.history.directory = refuse
+    collector.tell(snapshot_at(0))
+    before = collector.defect
+    collector.history.directory = lambda: tmp_path
+    collector.lookup = MadeContext(plan=LayerPlan(make_machine(), ())).lookup
+    collector.tell(snapshot_at(INTERVAL_S))
+
+    assert "a restoration is active" in before
+    assert collector.defect == ""
+
+
 def test_a_container_that_does_not_run_has_no_history(collector, root):
     """A pod may list hundreds of containers whose image is never there."""
     (root / PATH / SIDE).rmdir()

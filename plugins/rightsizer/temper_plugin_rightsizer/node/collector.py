@@ -50,6 +50,7 @@ class Collector:
     _counted_at: float | None = field(default=None, init=False)
     _compacted_s: float = field(default=float("-inf"), init=False)
     _counters: dict[ContainerKey, CgroupCounters] = field(factory=dict, init=False)
+    _is_opened: bool = field(default=False, init=False)
     _clock: SteadyClock = field(factory=SteadyClock, init=False)
     _starts: Starts = field(init=False)
     _plan: LayerPlan | None = field(default=None, init=False)
@@ -106,9 +107,16 @@ class Collector:
         self._began_at = begins_at
 
     def _compact(self, now_s: float) -> None:
+        """Keep the history small, an hour after the last time. Else look whether it can be used.
+
+        That is at the start, and after a failure, which may be over.
+        """
         if self._clock.steady_s(now_s) >= HOUR_S and now_s - self._compacted_s >= HOUR_S:
             self._compacted_s = now_s
             self._guard(self.history.compact)
+        elif self.defect or not self._is_opened:
+            self._guard(self.history.check)
+        self._is_opened = True
 
     def _keep(self) -> None:
         demands, self._current = self._current, {}

@@ -92,6 +92,11 @@ class History:
                         (number, at, seconds, pack(demand)),
                     )
 
+    def check(self) -> None:
+        """Open the file, or begin one. Raises MachineError if it cannot be used."""
+        with self._database():
+            pass
+
     def compact(self) -> None:
         """Merge old intervals by hour and day, forget those too old, and keep the bound."""
         now = int(self.clock())
