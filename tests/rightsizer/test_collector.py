@@ -1,5 +1,6 @@
 """The collector: from snapshots and cgroup files to intervals of the history."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -218,6 +219,7 @@ def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):
 
 def test_a_failure_that_is_over_is_no_defect_from_the_next_interval_on(collector, tmp_path):
     """Also without a pod, whose demand would be written."""
+
     def refuse():
         raise MachineError("a restoration is active: nothing is written on this host")
 
@@ -249,6 +251,19 @@ def test_a_report_has_a_bounded_number_of_rows_the_busiest_first(collector, monk
 
     assert [row["container"] for row in answer["containers"]] == ["app"]
     assert answer["left_out"] == 1
+
+
+def test_rows_with_their_histograms_have_one_bound(collector, monkeypatch):
+    collector.tell(snapshot_at(0))
+    whole = document.report(collector, 3600, NOW + 10, has_demand=True)
+    sizes = [len(json.dumps(row)) for row in whole["containers"]]
+    monkeypatch.setattr(document, "MOST_DEMAND_BYTES", sum(sizes))
+
+    answer = document.report(collector, 3600, NOW + 10, has_demand=True)
+
+    assert len(sizes) == 2
+    assert len(json.dumps(answer["containers"])) <= sum(sizes)
+    assert (len(answer["containers"]), answer["left_out"]) == (1, 1)
 
 
 START_TICKS = 21

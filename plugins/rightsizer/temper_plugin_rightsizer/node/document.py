@@ -1,5 +1,6 @@
 """The answer of ``/rightsize``: advice for each container, as JSON."""
 
+import json
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import nlargest
@@ -21,11 +22,12 @@ from temper_plugin_rightsizer.node.containers import NodeContainer
 from temper_plugin_rightsizer.store.packing import pack
 
 SCHEMA_VERSION = 1
-MOST_DEMAND_BYTES = 5 << 20
-"""A client of the API server takes 8 MiB."""
+MOST_DEMAND_BYTES = 7 << 20
+"""Of the rows with their histograms. ``kubectl temper rightsize`` takes an answer of 8 MiB."""
 NOT_KNOWN = (
     "not known on a node: HPA, VPA, LimitRange, ResourceQuota, in-place resize, init containers"
 )
+SEPARATOR = ", "
 MOST_ROWS = 4000
 """An answer of so many containers with the longest names is below the server's bound."""
 
@@ -41,7 +43,7 @@ def report(
     """Return advice for the containers on the node, by the last *window_s* seconds.
 
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
-    With *has_demand* each has its histograms, in ``MOST_DEMAND_BYTES`` together.
+    With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most.
     """
     demands = collector.demands(window_s, now)
     known = [
@@ -68,10 +70,10 @@ def report(
 
 
 def _within(rows: Iterable[dict[str, Any]], most_bytes: int) -> Iterator[dict[str, Any]]:
-    """Yield *rows* until their histograms take *most_bytes*."""
+    """Yield *rows* until they take *most_bytes* as JSON."""
     size = 0
     for row in rows:
-        size += len(row["demand"])
+        size += len(json.dumps(row)) + len(SEPARATOR)
         if size > most_bytes:
             return
         yield row
