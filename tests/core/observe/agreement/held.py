@@ -20,6 +20,9 @@ COUNTS = ("runs", "voluntary", "involuntary", "migrations")
 UNKNOWN_TO_PROC = {"policy": "", "nice": 0, "rt_priority": 0, "affinity": []}
 LISTED_WITHIN = 1.25
 """Of threads that used the same within a quarter octave some may have rows, and some not."""
+WAITED_WITHIN = 4 * LISTED_WITHIN
+"""A wait counts half for each eight threads of the pod, user or service that waited about as long
+(``WAITED_SHARE`` in look.h). On a busy machine a crew has more than eight such threads."""
 
 
 @frozen
@@ -118,16 +121,20 @@ def _count_of(tid, name):
 
 def _unlisted(tid, document, window):
     """Hold a thread without a row to having used less than would have made one."""
-    run, delay = (window.counted(_count_of(tid, name))[0] for name in ("run_ns", "delay_ns"))
-    most = document["observing"]["least_s"] * LISTED_WITHIN
-    yield Compared(f"{tid} without a row", max(run, delay) / NS, 0.0, most, ROUNDED)
+    least_s = document["observing"]["least_s"]
+    for name, within in (("run_ns", LISTED_WITHIN), ("delay_ns", WAITED_WITHIN)):
+        used_ns = window.counted(_count_of(tid, name))[0]
+        yield Compared(f"{tid} without a row, {name}", used_ns / NS, 0.0, least_s * within, ROUNDED)
 
 
 def _used(row, tid, window_s, window):
     for key, name in (("cpu_used", "run_ns"), ("run_delay_ratio", "delay_ns")):
         yield _share(f"{tid} {row['comm']} {key}", row[key], window_s, _ns(tid, name, window))
     waited = window.stood(lambda look: look.boot_ended - look.threads[tid].started_s)
-    rests = window.is_fact(lambda look: look.threads[tid].counts)
+    # One that waits for a CPU all the time counts nothing either.
+    rests = window.is_fact(lambda look: look.threads[tid].counts) and not any(
+        look.threads[tid].is_runnable for look in (window.ending, window.after)
+    )
     yield Compared(f"{tid} waiting_s", row["waiting_s"], 0.0, 0.0 if rests else waited[1], TICK_S)
     yield Compared(f"{tid} age_s", row["age_s"], *waited, TICK_S)
 

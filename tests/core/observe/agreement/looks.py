@@ -22,6 +22,7 @@ class Thread:
     counts: Counts
     facts: dict[str, object]
     started_s: float
+    is_runnable: bool
 
 
 @frozen
@@ -96,7 +97,8 @@ def _thread(tid):
     """Read one thread; None if it has ended meanwhile."""
     try:
         fields, status = stat_of(tid), _keyed(f"/proc/{tid}/status")
-        return Thread(counts_of(tid), _facts(tid, fields, status), int(fields[19]) / TICKS_PER_S)
+        facts, started_s = _facts(tid, fields, status), int(fields[19]) / TICKS_PER_S
+        return Thread(counts_of(tid), facts, started_s, is_runnable=fields[0] == "R")
     except OSError:
         return None
 
