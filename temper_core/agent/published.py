@@ -185,7 +185,7 @@ class Published:
 
     def unkept_requests(self) -> str:
         """Return why the requests are in memory only, and end with the agent. Empty if not."""
-        return self._requests.defect
+        return self._requests.unkept
 
     def request_safe_mode(self, requester: str, reason: str) -> None:
         """Add *requester*'s request for safe mode. Raise InputError for an instrument's name."""

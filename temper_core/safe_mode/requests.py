@@ -110,6 +110,15 @@ class SafeModeRequests:
         return self._published
 
     @property
+    def unkept(self) -> str:
+        """Why an agent that starts now would not know of any request. Empty if it would.
+
+        On a full disk the empty file that is left requests safe mode, too.
+        """
+        is_unkept = self.defect and self._requests and not self._state.read(self._wall)
+        return self.defect if is_unkept else ""
+
+    @property
     def is_file_heard(self) -> bool:
         """Whether the descriptor reports every change of the host's file."""
         return self._watch.is_heard

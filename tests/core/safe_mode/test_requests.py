@@ -243,6 +243,7 @@ def test_a_request_that_no_disk_could_keep_is_not_forgotten_by_the_next_agent(fu
     requests.add("cli", "latency")
 
     assert "No space left" in requests.defect
+    assert requests.unkept == ""
     assert state.read_bytes() == b""
     assert SafeModeRequests(paths[0], state).active()
     requests.withdraw("cli")
