@@ -108,7 +108,7 @@ _HOMES = {
         "Status",
         "ThreadSample",
     ),
-    "temper_core.records.tiers": ("LayerKind", "Tier"),
+    "temper_core.records.tiers": ("FENCING_TIERS", "LayerKind", "Tier"),
     "temper_core.profiles.image_versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
     "temper_core.restoring.tracing_instances": ("remove_tracing_instances", "tracefs_mounts"),

@@ -100,7 +100,7 @@ from temper_core.records.snapshots import (
 )
 from temper_core.records.thread_groups import ThreadGroup, Treatment
 from temper_core.records.threads import ThreadBehaviour, ThreadIdentity
-from temper_core.records.tiers import LayerKind, Tier
+from temper_core.records.tiers import FENCING_TIERS, LayerKind, Tier
 from temper_core.records.wakes import (
     Blocking,
     Party,
@@ -119,6 +119,7 @@ from temper_core.tenant_json import parse_tenant_json
 __version__: str
 
 __all__ = [
+    "FENCING_TIERS",
     "Address",
     "Answer",
     "Assignment",

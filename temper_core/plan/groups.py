@@ -12,14 +12,12 @@ from temper_core.profiles.conditions import GroupTarget, Part, own_conditions
 from temper_core.records.plans import Note
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.thread_groups import ThreadGroup, Treatment
-from temper_core.records.tiers import Tier
+from temper_core.records.tiers import FENCING_TIERS, Tier
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
 OWNING_TIERS = (Tier.CRITICAL, Tier.HIGH, Tier.NORMAL)
-FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
-"""The tiers whose exclusive groups own cores: those of a PriorityClass, which a quota can limit."""
 BY_NICE = (Treatment.LATENCY, Treatment.BOOST)
 """Treatments within the layer of the tier, by nice values that steering sets."""
 IMPORTANCE = {treatment: rank for rank, treatment in enumerate(Treatment)}

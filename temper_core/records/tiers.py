@@ -31,6 +31,8 @@ class LayerKind(StrEnum):
 
 
 _RANKS = {tier: rank for rank, tier in enumerate(Tier)}
+FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
+"""The tiers that may own cores: those of a PriorityClass, which a quota can limit."""
 
 
 class Isolation(StrEnum):

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from attrs import field, frozen
 
-from temper_core import LayerPlan, Snapshot, Status, Tier
+from temper_core import FENCING_TIERS, LayerPlan, Snapshot, Status, Tier
 
 PREFIX = "temper.codes/"
 STATUS = f"{PREFIX}agent-status"
@@ -23,7 +23,6 @@ LEFT = f"{PREFIX}restore-left"
 FENCED = f"{PREFIX}fenced-cores"
 BUDGET = f"{PREFIX}fence-budget-cores"
 CORE_CPUS = f"{PREFIX}threads-per-core"
-FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
 LONGEST_MESSAGE = 500
 
 Annotations = Mapping[str, str]

@@ -60,7 +60,7 @@ def test_every_public_name_can_be_imported_and_is_known_to_type_checkers():
     stub = Path(temper_core.__file__).with_suffix(".pyi").read_text()
     declared = re.findall(r'^    "(\w+)",$', stub, re.MULTILINE)
 
-    assert declared == list(temper_core.__all__)
+    assert sorted(declared) == list(temper_core.__all__)
     assert all(getattr(temper_core, name) is not None for name in declared)
 
 

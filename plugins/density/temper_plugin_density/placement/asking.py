@@ -7,7 +7,6 @@ from attrs import frozen
 
 from temper_core import InputError, Pod, Tier, read_pod_object, tier_of
 
-FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
 PACKING_TIERS = (Tier.LOW, Tier.BACKGROUND)
 
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 
 from attrs import field, frozen
 
-from temper_core import Tier
-from temper_plugin_density.placement.asking import FENCING_TIERS, PACKING_TIERS, PodDemand
+from temper_core import FENCING_TIERS, Tier
+from temper_plugin_density.placement.asking import PACKING_TIERS, PodDemand
 from temper_plugin_density.placement.facts import NodeFacts
 
 HIGHEST = 100.0

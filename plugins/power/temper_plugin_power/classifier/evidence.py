@@ -1,4 +1,4 @@
-"""Evidence that says more than energy: pressure stalls and counters of the processor.
+"""Evidence that is better than energy: pressure stalls and counters of the processor.
 
 docs/power.md has the verdicts and their thresholds. The later one counts.
 """
@@ -19,7 +19,7 @@ LOW_MPKI = 5
 
 @frozen
 class Verdict:
-    """What one piece of evidence says."""
+    """The bound and the sensitivity by one piece of evidence."""
 
     bound: str
     cap_sensitivity: str
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def verdicts(signals: Signals) -> Iterator[Verdict]:
-    """Yield what pressure and counters say, the weaker first. Nothing if the GPU dominates."""
+    """Yield the verdicts of pressure and counters, the weaker first. None if the GPU dominates."""
     if not signals.is_gpu_dominant:
         yield from _of_pressure(signals.io_pressure or 0.0, signals.memory_stall or 0.0)
         if signals.ipc is not None and signals.llc_mpki is not None:

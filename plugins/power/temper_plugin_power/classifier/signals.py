@@ -1,4 +1,4 @@
-"""What metrics say about a workload over the window of a classification."""
+"""The signals of a workload over the window of a classification, from metrics."""
 
 from attrs import frozen
 
@@ -7,7 +7,7 @@ from attrs import frozen
 class Signals:
     """Signals of one workload. Percentages are 0 to 100, energies are joules over the window.
 
-    A signal that nobody measured is 0 or false, as the rules need no more. The exceptions are
+    A signal that was not measured is 0 or false, as the rules need no more. The exceptions are
     None: the utilisation without a CPU request or limit, and the evidence that few nodes have.
     """
 
@@ -25,7 +25,7 @@ class Signals:
     gpu_energy_j: float = 0.0
     is_gpu_dominant: bool = False
     is_energy_shared: bool = False
-    """All zones are shared by CPU time, so that their ratios say nothing about a workload."""
+    """All zones are shared by CPU time, so that their ratios do not depend on the workload."""
     io_pressure: float | None = None
     """Share of the time in which some thread waited for I/O (PSI), 0 to 1."""
     memory_stall: float | None = None
@@ -37,5 +37,5 @@ class Signals:
 
     @property
     def has_energy(self) -> bool:
-        """Whether Kepler gave energy that says something about the workload."""
+        """Whether Kepler gave energy that depends on the workload."""
         return self.has_kepler and self.total_energy_j > 0 and not self.is_energy_shared

@@ -1,4 +1,4 @@
-"""What objects of a cluster say of its nodes and of a pod."""
+"""Nodes and pods as scoring sees them, from objects of a cluster."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

@@ -5,11 +5,8 @@ from enum import StrEnum
 
 from attrs import frozen
 
-from temper_core import Tier
+from temper_core import FENCING_TIERS, Tier
 from temper_plugin_rightsizer.advice.records import Advice, Verdict
-
-FENCING_TIERS = (Tier.CRITICAL, Tier.HIGH)
-"""The tiers whose exclusive thread groups own cores (docs/tiers-and-plans.md)."""
 
 
 class SuggestionKind(StrEnum):

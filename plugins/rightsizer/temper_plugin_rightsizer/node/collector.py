@@ -68,7 +68,7 @@ class Collector:
             if self._counted_at is not None:
                 self._count(snapshot.monotonic_s)
             self._close_interval(begins_at)
-            self._compact(snapshot.monotonic_s)
+            self._maintain(snapshot.monotonic_s)
         seconds = max(min(round(snapshot.window_s), MOST_WINDOW_S), 1)
         self._look_for_pods()
         if snapshot.observing.knows_threads:
@@ -106,7 +106,7 @@ class Collector:
         self._keep()
         self._began_at = begins_at
 
-    def _compact(self, now_s: float) -> None:
+    def _maintain(self, now_s: float) -> None:
         """Keep the history small, an hour after the last time. Else look whether it can be used.
 
         That is at the start, and after a failure, which may be over.
