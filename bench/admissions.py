@@ -37,8 +37,9 @@ from temper_core import (
 from temper_plugin_density.overcommit import certificates, material
 from temper_plugin_density.overcommit.application import webhook_app
 from temper_plugin_density.overcommit.policy import Policy
-from temper_plugin_density.overcommit.presenting import present, server_context
+from temper_plugin_density.overcommit.presenting import present
 from temper_plugin_density.overcommit.tallies import Tallies
+from temper_serving.tls import server_context
 
 CONNECTIONS = 16
 SAMPLED = 6

@@ -25,7 +25,7 @@ from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import BoundPod, PodDemand, PodReader
 from temper_plugin_density.placement.facts import read_node
 from temper_plugin_density.placement.ledger import Ledger
-from temper_plugin_density.placement.serving import serve
+from temper_serving.running import serve
 
 NODES = 1000
 PODS_PER_NODE = 30
@@ -80,7 +80,7 @@ def run_server(listener: socket.socket) -> None:
             ledger.put_pod(bound(next(numbers)))
         await application(scope, receive, send)
 
-    serve(bind_and_answer, listener)  # type: ignore[arg-type]
+    serve(bind_and_answer, listener, named="placement")  # type: ignore[arg-type]
 
 
 class Asker:

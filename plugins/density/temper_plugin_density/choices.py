@@ -10,17 +10,6 @@ SETTINGS = click.option(
     type=click.Path(path_type=Path),
     help="The agents' settings file (TOML), for its [priority_mapping].",
 )
-KUBECONFIG = click.option(
-    "--kubeconfig",
-    type=click.Path(path_type=Path),
-    help="A kubeconfig. Default: $KUBECONFIG, the pod's own account, or ~/.kube/config.",
-)
-LOG_LEVEL = click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-)
 OUTPUT = click.option(
     "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
 )

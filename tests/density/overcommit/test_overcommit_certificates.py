@@ -13,7 +13,8 @@ from temper_core import InputError
 from temper_plugin_density.overcommit import certificates, material
 from temper_plugin_density.overcommit.certificates import ValidityPeriod
 from temper_plugin_density.overcommit.material import Authority, Terms
-from temper_plugin_density.overcommit.presenting import present, server_context
+from temper_plugin_density.overcommit.presenting import present
+from temper_serving.tls import server_context
 
 NAMES = frozenset({"temper-webhook.temper.svc", "127.0.0.1"})
 DAY = timedelta(days=1)

@@ -14,7 +14,8 @@ from structlog.testing import capture_logs
 
 from temper_core import Address, BoundedServer, Bounds, listen_on
 from temper_plugin_density.overcommit import certificates, material
-from temper_plugin_density.overcommit.presenting import present, server_context
+from temper_plugin_density.overcommit.presenting import present
+from temper_serving.tls import server_context
 from tests.core.http.dialling import (
     ASKED,
     ASKED_THEN,

@@ -5,7 +5,7 @@ from time import perf_counter
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from temper_plugin_density.overcommit.admission import Answer, admit, answered
@@ -13,19 +13,19 @@ from temper_plugin_density.overcommit.decisions import AdmissionDecision
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import MOST_FREED_MILLIS, Policy
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_plugin_density.serving.bodies import (
+from temper_serving.answers import JSON, address_of
+from temper_serving.bodies import (
     TOO_LARGE,
     TOO_MANY,
     WITHIN_S,
     BodyBudget,
     RefusedBodyError,
 )
-from temper_plugin_density.serving.turns import BusyError, Turns
+from temper_serving.observed import observed_routes
+from temper_serving.turns import BusyError, Turns
 
 LARGEST_BYTES = 3 * 1024 * 1024
 """The API server's own limit for one object."""
-JSON = "application/json"
-METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
@@ -39,7 +39,7 @@ def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> S
             return _refused(error, tallies)
         # A large pod takes some 30 ms of the event loop, which answers probes too.
         try:
-            async with turns.turn(request.client.host if request.client else ""):
+            async with turns.turn(address_of(request)):
                 began = perf_counter()
                 answer = admit(body, policy)
         except BusyError as error:
@@ -72,21 +72,4 @@ def observed_app(why_unready: Callable[[], str], tallies: Tallies) -> Starlette:
 
     *why_unready* returns an empty text once pods are served.
     """
-
-    async def healthz(_: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    async def readyz(_: Request) -> Response:
-        why = why_unready()
-        return PlainTextResponse(f"{why or 'ok'}\n", status_code=503 if why else 200)
-
-    async def metrics(_: Request) -> Response:
-        return Response(tallies.page(), media_type=METRICS)
-
-    return Starlette(
-        routes=[
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route("/metrics", metrics),
-        ]
-    )
+    return Starlette(routes=observed_routes(why_unready, tallies.page))

@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
-from temper_plugin_density.choices import EXIT_FINDINGS, KUBECONFIG, LOG_LEVEL, OUTPUT, SETTINGS
+from temper_plugin_density.choices import EXIT_FINDINGS, OUTPUT, SETTINGS
 from temper_plugin_density.overcommit import names
 from temper_plugin_density.overcommit.options import read_duration, read_factor, read_pause
+from temper_serving.options import KUBECONFIG, LOG_LEVEL
 
 FACTOR = click.option(
     "--factor",

@@ -1,20 +1,10 @@
-"""TLS of the webhook: its server context, and the change of certificate while it serves."""
+"""The change of the webhook's certificate while it serves."""
 
-import os
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit.material import Material
-
-
-def server_context() -> ssl.SSLContext:
-    """Return the context of a TLS server that has no certificate yet."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+from temper_serving import tls
 
 
 def present(context: ssl.SSLContext, material: Material) -> None:
@@ -22,17 +12,4 @@ def present(context: ssl.SSLContext, material: Material) -> None:
 
     Call it on the thread that makes handshakes.
     """
-    pem = x509.written(material.chain) + x509.written_key(material.key)
-    with _as_file(pem) as path:
-        context.load_cert_chain(path)
-
-
-@contextmanager
-def _as_file(data: bytes) -> Iterator[str]:
-    # Python reads keys from files only. A memfd needs no writable file system.
-    number = os.memfd_create("temper-certificate", os.MFD_CLOEXEC)
-    try:
-        os.write(number, data)
-        yield f"/proc/self/fd/{number}"
-    finally:
-        os.close(number)
+    tls.present(context, x509.written(material.chain) + x509.written_key(material.key))

@@ -14,8 +14,9 @@ from temper_plugin_density.overcommit.application import observed_app, webhook_a
 from temper_plugin_density.overcommit.keeping import CertificateKeeper, expiry
 from temper_plugin_density.overcommit.material import Material
 from temper_plugin_density.overcommit.policy import Policy
-from temper_plugin_density.overcommit.presenting import present, server_context
+from temper_plugin_density.overcommit.presenting import present
 from temper_plugin_density.overcommit.tallies import Tallies
+from temper_serving.tls import server_context
 
 FIRST_PAUSE_S = 0.5
 WEBHOOK_BOUNDS = Bounds(most_open=64, most_waiting=64, most_shaking=32)

@@ -1,16 +1,13 @@
 """The extender's HTTP application: endpoints for the scheduler, operators and probes."""
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
-from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from temper_core import InputError
@@ -34,8 +31,10 @@ from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
-from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
-from temper_plugin_density.serving.turns import BusyError, Turns
+from temper_serving.answers import JSON, address_of, document, line, refusing
+from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.observed import observed_routes
+from temper_serving.turns import Turns
 
 MOST_BYTES = 4 * 1024 * 1024
 """10,000 names of nodes and the largest Pod object, or some 200 whole Node objects."""
@@ -48,7 +47,6 @@ MOST_EXPLANATIONS, MOST_OF_CLIENT = 64, 4
 REST = 4.0
 """Explanations take a fifth of the event loop, which answers the scheduler and probes too."""
 
-Handler = Callable[[Request], Awaitable[Response]]
 Reader = Callable[[bytes, PodReader], Question]
 
 
@@ -68,12 +66,10 @@ class Extender:
     def application(self, access: Access | None = None) -> Starlette:
         """Return the application. It watches the cluster of *access* while it runs."""
         routes = [
-            Route("/prioritize", _refusing(self._prioritize), methods=["POST"]),
-            Route("/debug/score", _refusing(self._recall), methods=["GET"]),
-            Route("/debug/score", _refusing(self._try), methods=["POST"]),
-            Route("/healthz", self._healthz),
-            Route("/readyz", self._readyz),
-            Route("/metrics", self._metrics),
+            Route("/prioritize", refusing(self._prioritize), methods=["POST"]),
+            Route("/debug/score", refusing(self._recall), methods=["GET"]),
+            Route("/debug/score", refusing(self._try), methods=["POST"]),
+            *observed_routes(self._why_unready, self._measures.text),
         ]
         return Starlette(routes=routes, lifespan=self._lifespan(access))
 
@@ -101,8 +97,8 @@ class Extender:
             self._measures.requests.labels(REFUSED).inc()
             raise
         scores = question.scores(self._ledger)
-        self._decisions.keep(ScoreRecord(question.demand, scores, time.time(), _address(request)))
-        response = Response(answer(scores), media_type="application/json")
+        self._decisions.keep(ScoreRecord(question.demand, scores, time.time(), address_of(request)))
+        response = Response(answer(scores), media_type=JSON)
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
         self._measures.seconds.observe(time.perf_counter() - began)
@@ -110,7 +106,7 @@ class Extender:
 
     async def _recall(self, request: Request) -> Response:
         """Explain the scores of a recently scored or bound pod."""
-        async with self._turns.turn(_address(request)):
+        async with self._turns.turn(address_of(request)):
             return self._recalled(request)
 
     def _recalled(self, request: Request) -> Response:
@@ -125,9 +121,9 @@ class Extender:
             decision, source = ScoreRecord(bound[1], scores, time.time()), RECKONED_AGAIN
         if decision is None:
             message = "is neither bound nor recently scored: POST the Pod object"
-            return _line(404, f"{pod or '?pod=namespace/name'} {message}")
+            return line(404, f"{pod or '?pod=namespace/name'} {message}")
         askers = [answer.asker for answer in answers if answer is not decision]
-        return _document(
+        return document(
             {
                 **explain(decision, self._ledger, source, MOST_EXPLAINED),
                 "also_asked_by": askers,
@@ -147,56 +143,13 @@ class Extender:
     async def _try(self, request: Request) -> Response:
         """Explain the scores of the pod in the body. The result is not kept."""
         question = await self._read(request, read_pod_or_question)
-        async with self._turns.turn(_address(request)):
+        async with self._turns.turn(address_of(request)):
             decision = ScoreRecord(question.demand, question.scores(self._ledger), time.time())
-            return _document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
+            return document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))
 
-    async def _healthz(self, _: Request) -> Response:
-        return _line(200, "ok")
-
-    async def _readyz(self, _: Request) -> Response:
-        waits = [
+    def _why_unready(self) -> str:
+        return "; ".join(
             f"{status.resource}: {status.reason}"
             for status in (self._watches.nodes, self._watches.pods)
             if not status.has_listed.is_set()
-        ]
-        return _line(503, "; ".join(waits)) if waits else _line(200, "ok")
-
-    async def _metrics(self, _: Request) -> Response:
-        return Response(self._measures.text(), media_type=CONTENT_TYPE_LATEST)
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
-
-
-def _refusing(handler: Handler) -> Handler:
-    """Answer errors of a request in one line."""
-
-    async def guarded(request: Request) -> Response:
-        try:
-            return await handler(request)
-        except RefusedBodyError as error:
-            refusal = _line(error.status, str(error))
-            # The body was not read to its end, so the connection cannot be used again.
-            refusal.headers["connection"] = "close"
-            return refusal
-        except InputError as error:
-            return _line(400, str(error))
-        except BusyError as error:
-            busy = _line(503, str(error))
-            busy.headers["retry-after"] = "1"
-            return busy
-
-    return guarded
-
-
-def _line(status: int, text: str) -> Response:
-    one_line = " ".join(text.split())
-    # A request may have lone surrogates, which UTF-8 cannot encode.
-    return PlainTextResponse(f"{one_line}\n".encode(errors="replace"), status_code=status)
-
-
-def _document(values: Mapping[str, Any]) -> Response:
-    # Starlette's JSONResponse would fail on lone surrogates.
-    return Response(json.dumps(values), media_type="application/json")
+        )

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from temper_plugin_density.choices import EXIT_FINDINGS, KUBECONFIG, LOG_LEVEL, OUTPUT, SETTINGS
+from temper_plugin_density.choices import EXIT_FINDINGS, OUTPUT, SETTINGS
+from temper_serving.options import KUBECONFIG, LOG_LEVEL
 
 
 @click.group("placement")

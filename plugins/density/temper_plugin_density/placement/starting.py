@@ -13,8 +13,8 @@ from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.asking_once import score_once
 from temper_plugin_density.placement.ledger import Ledger
-from temper_plugin_density.placement.serving import serve
 from temper_plugin_density.placement.showing import table_text
+from temper_serving.running import serve
 
 LISTEN = "--listen"
 NARROWEST = 80
@@ -27,7 +27,8 @@ def start(address: str, log_level: str, kubeconfig: Path | None, settings: Path 
     configure_logs(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     access = find_access(kubeconfig)
-    serve(Extender(reader, Ledger()).application(access), listen_on(listening, LISTEN))
+    application = Extender(reader, Ledger()).application(access)
+    serve(application, listen_on(listening, LISTEN), named="placement")
 
 
 def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) -> tuple[str, bool]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from temper_plugin_density.serving.turns import BusyError, Turns
+from temper_serving.turns import BusyError, Turns
 
 
 def test_networks_take_turns_however_many_one_of_them_asks_for():

@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from temper_core import Bounds
-from temper_plugin_density.serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.bodies import BodyBudget, RefusedBodyError
 from tests.core.http.dialling import answering, head_of, served
 
 MOST_BYTES = 300_000

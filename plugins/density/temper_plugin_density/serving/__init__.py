@@ -1,1 +1,0 @@
-"""Code that both servers of this plugin share: bodies of requests."""
