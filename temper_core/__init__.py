@@ -111,6 +111,7 @@ _HOMES = {
     "temper_core.records.tiers": ("FENCING_TIERS", "LayerKind", "Tier"),
     "temper_core.profiles.image_versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
+    "temper_core.restoring.kernel_values": ("KernelValues",),
     "temper_core.restoring.tracing_instances": ("remove_tracing_instances", "tracefs_mounts"),
     "temper_core.rich_output": ("VisibleConsole",),
     "temper_core.standard_output": ("ReaderGone", "deliver"),

@@ -110,6 +110,7 @@ from temper_core.records.wakes import (
     read_wake_window,
 )
 from temper_core.request_bodies import fit_body
+from temper_core.restoring.kernel_values import KernelValues
 from temper_core.restoring.tracing_instances import remove_tracing_instances, tracefs_mounts
 from temper_core.rich_output import VisibleConsole
 from temper_core.settings.fields import setting
@@ -154,6 +155,7 @@ __all__ = [
     "InstrumentContext",
     "Invariant",
     "JsonItems",
+    "KernelValues",
     "Layer",
     "LayerKind",
     "LayerPlan",

@@ -1,7 +1,7 @@
 """The state directories of instruments, and their removal.
 
 They are removed even if the instrument is not installed: the agent's directories are recognized by
-name, owner and mode.
+name, owner and mode. The kernel's values that an instrument has changed are given back first.
 """
 
 import os
@@ -12,6 +12,7 @@ from pathlib import Path
 from temper_core.directory_tree import open_directory, remove_tree
 from temper_core.records.names import NAME_PATTERN
 from temper_core.records.restored import Leftover
+from temper_core.restoring.kernel_values import give_back_values
 from temper_core.restoring.reasons import failure, named_strangers
 
 INSTRUMENTS = "instruments"
@@ -38,14 +39,14 @@ def clear_instruments(
         removed, leftovers = _clear_each(descriptor, path, is_dry=is_dry)
     finally:
         os.close(descriptor)
-    if leftovers:
+    if any(not leftover.is_kept for leftover in leftovers):
         return removed, leftovers
     try:
         if not is_dry:
             os.rmdir(INSTRUMENTS, dir_fd=parent)
     except OSError as error:
         return removed, (failure(str(path), error),)
-    return (*removed, str(path)), ()
+    return (*removed, str(path)), leftovers
 
 
 def _clear_each(
@@ -56,6 +57,11 @@ def _clear_each(
     removed: list[str] = []
     leftovers = list(named_strangers(sorted(set(names) - set(ours)), path))
     for name in ours:
+        values = give_back_values(path / name, is_dry=is_dry)
+        removed += values.removed
+        leftovers += values.left
+        if any(leftover.is_failure for leftover in values.left):
+            continue  # the record is needed for another try
         try:
             if not is_dry:
                 remove_tree(directory, name)
