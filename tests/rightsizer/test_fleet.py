@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from temper_plugin_rightsizer.fleet.access import Access
-from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import Scope
 from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.fleet.report import report
 from temper_plugin_rightsizer.fleet.windows import Window
+from temper_prometheus.access import Access
+from temper_prometheus.client import Prometheus
 from tests.patience import PATIENCE_S
 from tests.rightsizer.fleet_series import (
     MIB,

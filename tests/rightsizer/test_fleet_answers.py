@@ -22,13 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import InputError, MachineError
-from temper_plugin_rightsizer.fleet.access import Access, access
-from temper_plugin_rightsizer.fleet.answers import parse
-from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import Scope
 from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.fleet.report import report
 from temper_plugin_rightsizer.fleet.windows import Window
+from temper_prometheus.access import Access, access
+from temper_prometheus.answers import parse
+from temper_prometheus.client import Prometheus
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HOSTILE = 'x\x1b]0;owned\x07\x9b31m\r\n"}{'

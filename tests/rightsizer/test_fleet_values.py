@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import InputError
-from temper_plugin_rightsizer.fleet.access import access, checked_url
-from temper_plugin_rightsizer.fleet.answers import sample_value
 from temper_plugin_rightsizer.fleet.demands import millis
-from temper_plugin_rightsizer.fleet.durations import as_duration, duration_s
 from temper_plugin_rightsizer.fleet.queries import Scope, matchers_of, quoted
 from temper_plugin_rightsizer.fleet.windows import Window
+from temper_prometheus.access import access, checked_url
+from temper_prometheus.answers import sample_value
+from temper_prometheus.durations import as_duration, duration_s
 
 TOKEN = "a-secret-token-of-some-length"
 

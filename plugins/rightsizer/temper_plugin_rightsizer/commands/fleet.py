@@ -14,12 +14,13 @@ from temper_core import InputError, TemperError
 from temper_core.console import Progress, Row, shown
 from temper_core.observed import rows, text
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
-from temper_plugin_rightsizer.fleet.durations import HOUR_S, MINUTE_S, as_duration, duration_s
+from temper_prometheus.durations import HOUR_S, MINUTE_S, as_duration, duration_s
 
 USUAL_HOURS = 6
 LEAST_STEP_S, MOST_STEP_S = 10, HOUR_S
 MOST_STARTUP_S = HOUR_S
 MOST_KNOWN = 10
+SMALLER = "--namespace, --hours or a longer --step make the question smaller"
 
 
 class DurationRange(click.ParamType[int]):
@@ -135,19 +136,21 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
 
     Raises InputError or MachineError.
     """
-    from temper_plugin_rightsizer.fleet.access import access  # noqa: PLC0415 - slow
-    from temper_plugin_rightsizer.fleet.prometheus import Prometheus  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.queries import Scope, matchers_of  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.reading import STARTUP_S, Fleet  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.report import report  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.windows import Window  # noqa: PLC0415
+    from temper_prometheus.access import access  # noqa: PLC0415 - slow
+    from temper_prometheus.client import Prometheus  # noqa: PLC0415
 
     way = access(question.url or "", question.token_file, question.ca_file, question.tenant)
     scope = Scope(matchers_of(question.selectors), question.namespaces)
     step_s = question.step_s or MINUTE_S
     window = Window(int(time.time()), step_s, (hours or USUAL_HOURS) * HOUR_S // step_s)
     progress = Progress()
-    with Prometheus(way, notice=lambda asked: progress.show(f"query {asked}")) as prometheus:
+    with Prometheus(
+        way, smaller=SMALLER, notice=lambda asked: progress.show(f"query {asked}")
+    ) as prometheus:
         try:
             startup_s = STARTUP_S if question.startup_s is None else question.startup_s
             fleet = Fleet(prometheus, scope, window, startup_s=startup_s)

@@ -8,7 +8,6 @@ from temper_plugin_rightsizer.advice.quotas import Quotas
 from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.interval import Counts
 from temper_plugin_rightsizer.fleet import queries
-from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.demands import (
     Amounts,
     FleetDemand,
@@ -18,14 +17,15 @@ from temper_plugin_rightsizer.fleet.demands import (
     latest,
     replica_of,
 )
-from temper_plugin_rightsizer.fleet.durations import DAY_S
-from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import Names, Scope
 from temper_plugin_rightsizer.fleet.starts import Span, Starts
 from temper_plugin_rightsizer.fleet.surroundings import FleetSurroundings
 from temper_plugin_rightsizer.fleet.windows import Window
 from temper_plugin_rightsizer.fleet.workloads import Owners, controllers
 from temper_plugin_rightsizer.options import MOST_DAYS
+from temper_prometheus.answers import Series
+from temper_prometheus.client import Prometheus
+from temper_prometheus.durations import DAY_S
 
 SINCE_STEPS = 5
 """The precision, in steps, of the time since when threads are known."""

@@ -10,9 +10,9 @@ from temper_plugin_rightsizer.advice.records import Resources
 from temper_plugin_rightsizer.advice.surroundings import Surroundings
 from temper_plugin_rightsizer.demand.growth import Floor, Growth, growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand, cpu_histogram
-from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.queries import Names
 from temper_plugin_rightsizer.fleet.workloads import Workload
+from temper_prometheus.answers import Series
 
 StepValue = tuple[int, float]
 """A step of the window, and a value."""

@@ -8,7 +8,7 @@ from attrs import evolve, field, frozen
 
 from temper_core import InputError
 from temper_plugin_rightsizer.families import HOTTEST
-from temper_plugin_rightsizer.fleet.durations import as_duration
+from temper_prometheus.durations import as_duration
 
 CPU = "container_cpu_usage_seconds_total"
 PERIODS = "container_cpu_cfs_periods_total"

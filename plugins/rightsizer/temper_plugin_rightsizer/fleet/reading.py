@@ -8,14 +8,14 @@ from attrs import define, field
 from temper_core import InputError
 from temper_plugin_rightsizer.advice.quotas import Quotas
 from temper_plugin_rightsizer.fleet import queries
-from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.batch import Batch, Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
-from temper_plugin_rightsizer.fleet.durations import HOUR_S, as_duration
-from temper_plugin_rightsizer.fleet.prometheus import Prometheus
 from temper_plugin_rightsizer.fleet.queries import EXPORTED, OLD_KUBELET, USUAL, Names, Scope
 from temper_plugin_rightsizer.fleet.starts import Starts
 from temper_plugin_rightsizer.fleet.windows import Window
+from temper_prometheus.answers import Series
+from temper_prometheus.client import Prometheus
+from temper_prometheus.durations import HOUR_S, as_duration
 
 STARTUP_S = 300
 MOST_CONTAINERS = 1000

@@ -13,10 +13,10 @@ from temper_plugin_rightsizer.advice.surroundings import (
     Range,
     Surroundings,
 )
-from temper_plugin_rightsizer.fleet.answers import Series
 from temper_plugin_rightsizer.fleet.demands import millis, replica_of
 from temper_plugin_rightsizer.fleet.queries import Names, Scope
 from temper_plugin_rightsizer.fleet.workloads import Owners, Workload
+from temper_prometheus.answers import Series
 
 HPA = "kube_horizontalpodautoscaler_info"
 HPA_TARGET = "kube_horizontalpodautoscaler_spec_target_metric"

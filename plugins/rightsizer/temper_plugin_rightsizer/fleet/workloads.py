@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
 
-from temper_plugin_rightsizer.fleet.answers import Labels
 from temper_plugin_rightsizer.fleet.queries import Names
+from temper_prometheus.answers import Labels
 
 _SCHEDULED = re.compile(r"(.+)-[0-9]{8,10}")
 """The controller of CronJobs names a Job by its own name and the minute (cronjob/utils.go)."""

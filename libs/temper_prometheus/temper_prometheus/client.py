@@ -9,9 +9,9 @@ from typing import Self
 import httpx2
 
 from temper_core import InputError, MachineError
-from temper_plugin_rightsizer.fleet.access import Access
-from temper_plugin_rightsizer.fleet.answers import Answer, error_in, parse
-from temper_plugin_rightsizer.fleet.durations import as_duration
+from temper_prometheus.access import Access
+from temper_prometheus.answers import Answer, error_in, parse
+from temper_prometheus.durations import as_duration
 
 TIMEOUT_S = 120.0
 """Of one query as a whole: a Prometheus ends its own by then (``--query.timeout``)."""
@@ -25,7 +25,6 @@ _REMEDIES = {
     UNAUTHORIZED: "; give a token with --prometheus-token-file",
     FORBIDDEN: "; the token may not ask it",
     NOT_FOUND: "; the address needs the prefix of its API, such as /prometheus",
-    UNPROCESSABLE: "; --namespace, --hours or a longer --step make the question smaller",
 }
 
 
@@ -33,8 +32,8 @@ class Prometheus:
     """A Prometheus that is asked one query at a time. Use it as a context manager.
 
     Every query raises InputError if the server refuses it (4xx or a redirect), and MachineError if
-    no usable answer comes within *timeout_s* seconds and *largest_bytes*. ``asked`` calls
-    *notice* before each query.
+    no usable answer comes within *timeout_s* seconds and *largest_bytes*. *smaller* tells a user
+    how to make a question smaller. *notice* is called before each query with its number.
     """
 
     def __init__(
@@ -43,9 +42,11 @@ class Prometheus:
         *,
         timeout_s: float = TIMEOUT_S,
         largest_bytes: int = LARGEST_ANSWER_BYTES,
+        smaller: str = "a smaller question may be answered",
         notice: Callable[[int], None] = lambda _: None,
     ) -> None:
         self._access = access
+        self._remedies = {**_REMEDIES, UNPROCESSABLE: f"; {smaller}"}
         self._timeout_s = timeout_s
         self._largest_bytes = largest_bytes
         self._notice = notice
@@ -118,7 +119,7 @@ class Prometheus:
                 return content
         except (TimeoutError, httpx2.TimeoutException) as error:
             problem = f"does not answer within {self._timeout_s:.0f} s"
-            raise self._failed(f"{problem}{_REMEDIES[UNPROCESSABLE]}") from error
+            raise self._failed(f"{problem}{self._remedies[UNPROCESSABLE]}") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             raise self._failed(f"cannot be asked: {_short(error)}") from error
 
@@ -128,7 +129,7 @@ class Prometheus:
             content += piece
             if len(content) > self._largest_bytes:
                 size = f"more than {self._largest_bytes >> 20} MiB"
-                raise self._failed(f"answers with {size}{_REMEDIES[UNPROCESSABLE]}")
+                raise self._failed(f"answers with {size}{self._remedies[UNPROCESSABLE]}")
         return bytes(content)
 
     def _judge(self, status: int, content: bytes) -> None:
@@ -138,7 +139,7 @@ class Prometheus:
         if status < FIRST_ERROR:
             return
         told = error_in(content)
-        why = f"{status}{f' ({_short(told)})' if told else ''}{_REMEDIES.get(status, '')}"
+        why = f"{status}{f' ({_short(told)})' if told else ''}{self._remedies.get(status, '')}"
         if status < FIRST_SERVER_ERROR:
             raise InputError(f"{self._name}: refuses with status {why}")
         raise self._failed(f"fails with status {why}")
