@@ -17,6 +17,7 @@ import yaml
 from temper_core.settings.models import Settings
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_linter.limits import Limits
+from temper_plugin_power.settings.power import PowerSettings
 from temper_plugin_rightsizer.options import Options as RightsizerOptions
 from temper_plugin_tracer.options import Options as TracerOptions
 
@@ -39,6 +40,7 @@ THE_CHARTS_OWN = frozenset(
 PLUGINS = {
     "kubernetes": Options,
     "linter": Limits,
+    "power": PowerSettings,
     "rightsizer": RightsizerOptions,
     "tracer": TracerOptions,
 }

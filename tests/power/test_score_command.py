@@ -15,7 +15,7 @@ from temper_plugin_power.classifier.signals import Signals
 from temper_plugin_power.commands.power import command
 from temper_plugin_power.commands.score import score_nodes
 from temper_plugin_power.operating.twin import Hardware, Twin
-from temper_plugin_power.placing.scoring import NodeView
+from temper_plugin_power.placing.subjects import NodeView
 from temper_plugin_power.placing.views import cluster_view
 from temper_plugin_power.resources.fields import number_at
 from temper_plugin_power.resources.reading import profile_at
@@ -127,7 +127,7 @@ def test_the_best_node_comes_first_and_those_that_refuse_last(tmp_path):
 @pytest.mark.parametrize(
     ("pod", "reason"),
     [
-        (a_pod(), "(class from profile)"),
+        (a_pod(), "(class from profile shop/deployment-web)"),
         (a_pod(**{"workload-class": "standard"}), None),
         (a_pod("other"), None),
     ],

@@ -9,15 +9,9 @@ from temper_plugin_power.classifier.hints import Hints
 from temper_plugin_power.operating.twin import Hardware, Twin
 from temper_plugin_power.placing.demands import PodDemand, demand_of
 from temper_plugin_power.placing.marginal import Coefficients, impact_of
-from temper_plugin_power.placing.scoring import (
-    Choices,
-    NodeView,
-    PodView,
-    Score,
-    performance_pressure,
-    rejection,
-    score,
-)
+from temper_plugin_power.placing.rejecting import rejection
+from temper_plugin_power.placing.scoring import Score, performance_pressure, score
+from temper_plugin_power.placing.subjects import Choices, NodeView, PodView
 from temper_plugin_power.standing import Standing, standing_of
 from tests.power.made import a_profile
 

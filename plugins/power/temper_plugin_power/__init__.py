@@ -18,8 +18,10 @@ def temper_commands() -> list[Command]:
 
 @hookimpl
 def temper_settings() -> list[SettingsTable]:
-    """Declare that ``[plugins.power]`` has no keys."""
-    return [SettingsTable()]
+    """Declare ``[plugins.power]``."""
+    from temper_plugin_power.settings.power import PowerSettings  # noqa: PLC0415 - with plugins only
+
+    return [SettingsTable(PowerSettings)]
 
 
 def _load_command() -> "click.Command":

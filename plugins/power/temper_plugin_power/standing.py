@@ -18,10 +18,20 @@ class Standing:
     """annotation, profile or default."""
     cpu_sensitivity: str | None = None
     gpu_sensitivity: str | None = None
+    profile: str = ""
+    """The profile that the class comes from, as ``namespace/name``."""
+
+    @property
+    def class_origin(self) -> str:
+        """Where the class comes from, for people."""
+        return f"{self.class_source} {self.profile}".strip()
 
 
 def standing_of(
-    hints: Hints, profile: PowerProfile | None, min_confidence: float = MIN_CONFIDENCE
+    hints: Hints,
+    profile: PowerProfile | None,
+    min_confidence: float = MIN_CONFIDENCE,
+    profile_name: str = "",
 ) -> Standing:
     """Return the standing of a pod with these *hints* and the *profile* of its workload."""
     if hints.workload_class is not None:
@@ -36,4 +46,4 @@ def standing_of(
             cpu = cpu or profile.cpu.cap_sensitivity
         if profile.counts("gpu.capSensitivity", min_confidence):
             gpu = gpu or profile.gpu.cap_sensitivity
-    return Standing(workload_class, source, cpu, gpu)
+    return Standing(workload_class, source, cpu, gpu, profile_name if source == "profile" else "")

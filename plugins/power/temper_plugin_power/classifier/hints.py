@@ -1,11 +1,12 @@
 """What the annotations and labels of a pod say about its power profile."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from attrs import frozen
 
-PREFIXES = ("joulie.io", "temper.codes")
-"""Prefixes of the keys. The first that has a key decides."""
+PREFIX = "joulie.io"
+ALIASES = ("temper.codes",)
+"""More prefixes of the keys. The first prefix that has a key decides."""
 CLASSES = ("performance", "standard")
 CPU_SENSITIVITIES = ("high", "medium", "low")
 GPU_SENSITIVITIES = (*CPU_SENSITIVITIES, "none")
@@ -38,27 +39,26 @@ class Hints:
         return tuple(path for path, value in given.items() if value is not None)
 
 
-def read_hints(annotations: Mapping[str, str], labels: Mapping[str, str]) -> Hints:
+def read_hints(
+    annotations: Mapping[str, str], labels: Mapping[str, str], aliases: tuple[str, ...] = ALIASES
+) -> Hints:
     """Return the hints of a pod. A value that is not allowed gives none."""
-    written = _first(annotations, "workload-class")
+    prefixes = (PREFIX, *aliases)
+    written = _first(annotations, prefixes, "workload-class")
     is_class = written in CLASSES
-    reschedulable = _first(annotations, "reschedulable")
+    reschedulable = _first(annotations, prefixes, "reschedulable")
     return Hints(
         workload_class=written if is_class else None,
-        label_class="standard" if _first(labels, "power-profile") == "eco" else None,
+        label_class="standard" if _first(labels, prefixes, "power-profile") == "eco" else None,
         ignored_class=None if is_class or not written else written[:LONGEST_QUOTED],
         reschedulable={"true": True, "false": False}.get(reschedulable),
-        cpu_sensitivity=_among(CPU_SENSITIVITIES, _first(annotations, "cpu-sensitivity")),
-        gpu_sensitivity=_among(GPU_SENSITIVITIES, _first(annotations, "gpu-sensitivity")),
+        cpu_sensitivity=_among(CPU_SENSITIVITIES, _first(annotations, prefixes, "cpu-sensitivity")),
+        gpu_sensitivity=_among(GPU_SENSITIVITIES, _first(annotations, prefixes, "gpu-sensitivity")),
     )
 
 
-def _first(table: Mapping[str, str], key: str) -> str:
-    return next(_values(table, key), "")
-
-
-def _values(table: Mapping[str, str], key: str) -> Iterator[str]:
-    return (table[name] for prefix in PREFIXES if (name := f"{prefix}/{key}") in table)
+def _first(table: Mapping[str, str], prefixes: tuple[str, ...], key: str) -> str:
+    return next((table[name] for prefix in prefixes if (name := f"{prefix}/{key}") in table), "")
 
 
 def _among(allowed: tuple[str, ...], value: str) -> str | None:

@@ -17,14 +17,9 @@ from temper_core.console import (
     print_json,
 )
 from temper_plugin_power.commands.object_files import read_objects
-from temper_plugin_power.placing.scoring import (
-    Choices,
-    PodView,
-    Score,
-    performance_pressure,
-    rejection,
-    score,
-)
+from temper_plugin_power.placing.rejecting import rejection
+from temper_plugin_power.placing.scoring import Score, performance_pressure, score
+from temper_plugin_power.placing.subjects import Choices, PodView
 from temper_plugin_power.placing.views import ClusterView, cluster_view
 
 TERMS = ("base", "class", "eviction", "marginal", "sensitivity")

@@ -1,4 +1,4 @@
-"""The score of a node for a pod, term by term, and which nodes take it at all."""
+"""The score of a node for a pod, term by term."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,57 +6,16 @@ from attrs import field, frozen
 
 from temper_plugin_power.numbers import clamped, half_away
 from temper_plugin_power.operating.twin import Hardware, Twin
-from temper_plugin_power.placing.demands import PodDemand
-from temper_plugin_power.placing.marginal import Coefficients, impact_of
-from temper_plugin_power.standing import Standing
+from temper_plugin_power.placing.marginal import impact_of
+from temper_plugin_power.placing.subjects import OLD_AFTER_S, Choices, NodeView, PodView
 
 NEUTRAL = 50
-OLD_AFTER_S = 300.0
 PERFORMANCE_BONUS, ECO_BONUS = 15.0, 10.0
 PRESSURE_SHARE = 0.3
 EVICTION_PENALTY = 25.0
 IDLE_GPU_PENALTY = 30.0
 SENSITIVITY = {"high": 1.0, "medium": 0.5, "low": 0.2}
 FULL_SCALE = 100
-REJECTED = "temper: performance pod rejected from eco/draining node"
-REJECTED_BY_LABEL = "temper: performance pod rejected from eco node (label fallback)"
-
-
-@frozen
-class NodeView:
-    """What is known of a node. *age_s* is that of its twin, in seconds; None is stale."""
-
-    twin: Twin | None = None
-    age_s: float | None = None
-    hardware: Hardware | None = None
-    label_profile: str = ""
-    """The node label ``power-profile``."""
-    measured_pue: float | None = None
-
-    @property
-    def fresh_twin(self) -> Twin | None:
-        """The twin, None if it is stale."""
-        return self.twin if self.age_s is not None and self.age_s <= OLD_AFTER_S else None
-
-
-@frozen
-class PodView:
-    """What is known of a pod."""
-
-    standing: Standing
-    demand: PodDemand
-    evicted_from: str | None = None
-    """The class of the node that its owner was lately evicted from."""
-
-
-@frozen
-class Choices:
-    """The settings of scoring."""
-
-    is_marginal: bool = True
-    coefficients: Coefficients = Coefficients()
-    cap_penalty_cpu: float = 40.0
-    cap_penalty_gpu: float = 40.0
 
 
 @frozen
@@ -71,28 +30,68 @@ class Score:
         return half_away(self.points * most / FULL_SCALE)
 
 
-def rejection(pod: PodView, node: NodeView) -> str | None:
-    """Return why *node* does not take *pod*, None if it does. The age of the twin is no matter.
+@frozen(eq=False)
+class NodeKind:
+    """What nodes have in common whose scores differ by their stress and caps alone."""
 
-    Only performance pods are rejected, and pods that were lately evicted from an eco node.
-    """
-    standing = pod.standing
-    is_evicted = pod.evicted_from == "eco"
-    if standing.workload_class != "performance" and not is_evicted:
-        return None
-    is_performance = standing.workload_class == "performance"
-    source = standing.class_source if is_performance else "eviction"
-    if node.twin is not None and node.twin.schedulable_class in ("eco", "draining"):
-        return f"{REJECTED} (class from {source})"
-    if node.label_profile == "eco":
-        return f"{REJECTED_BY_LABEL} (class from {source})"
-    return None
+    node_class: str
+    hardware: Hardware | None = None
+    measured_pue: float | None = None
 
 
-def performance_pressure(nodes: Iterable[NodeView]) -> float:
+@frozen
+class NodeFigures:
+    """The numbers that all scores of a node with a twin follow from."""
+
+    kind: NodeKind
+    base: float
+    cpu_cut: float
+    """The share of their power that the CPUs may not use."""
+    gpu_cut: float
+    """The same of the GPUs. 0 without any."""
+
+    @classmethod
+    def of(cls, twin: Twin, kind: NodeKind) -> "NodeFigures":
+        """Return the numbers of a node by its twin."""
+        base = 0.4 * twin.headroom + 0.3 * (100 - twin.cooling_stress)
+        has_gpu = kind.hardware is None or kind.hardware.has_gpu
+        gpu_cut = _cut(twin.gpu_pct) if has_gpu else 0.0
+        return cls(kind, base + 0.3 * (100 - twin.psu_stress), _cut(twin.cpu_pct), gpu_cut)
+
+
+class PodTerms:
+    """The terms of a pod's scores. *pressure* is that of ``performance_pressure``."""
+
+    def __init__(self, pod: PodView, pressure: float, choices: Choices) -> None:
+        self._pod, self._pressure, self._choices = pod, pressure, choices
+        standing = pod.standing
+        self.cpu_points = choices.cap_penalty_cpu * _sensitivity(standing.cpu_sensitivity)
+        """What a cut of all their power would cost. Those of the GPUs are ``gpu_points``."""
+        self.gpu_points = choices.cap_penalty_gpu * _sensitivity(standing.gpu_sensitivity)
+
+    def of_kind(self, kind: NodeKind) -> tuple[float, float, float]:
+        """Return the terms class, eviction and marginal of nodes of that *kind*."""
+        evicted = self._pod.evicted_from == kind.node_class
+        return (
+            _class_points(self._pod.standing.workload_class, kind.node_class, self._pressure),
+            -EVICTION_PENALTY if evicted else 0.0,
+            -_marginal_penalty(self._pod, kind, self._choices),
+        )
+
+    def of_caps(self, figures: NodeFigures) -> float:
+        """Return the term sensitivity: what the caps in force cost the pod."""
+        return -(self.cpu_points * figures.cpu_cut + self.gpu_points * figures.gpu_cut)
+
+
+def performance_pressure(nodes: Iterable[NodeView], old_after_s: float = OLD_AFTER_S) -> float:
     """Return how full the performance nodes are, 0 to 100, by their fresh twins."""
-    twins = [twin for node in nodes if (twin := node.fresh_twin) is not None]
-    used = [100 - twin.headroom for twin in twins if twin.schedulable_class == "performance"]
+    twins = [twin for node in nodes if (twin := node.fresh_twin(old_after_s)) is not None]
+    return mean_use(twin.headroom for twin in twins if twin.schedulable_class == "performance")
+
+
+def mean_use(headrooms: Iterable[float]) -> float:
+    """Return the mean use of nodes with such *headrooms*. 0 without any."""
+    used = [100 - headroom for headroom in headrooms]
     return sum(used) / len(used) if used else 0.0
 
 
@@ -101,21 +100,27 @@ def score(pod: PodView, node: NodeView, pressure: float, choices: Choices) -> Sc
 
     *pressure* is that of ``performance_pressure``.
     """
-    twin = node.fresh_twin
+    twin = node.fresh_twin(choices.twin_staleness_s)
     if twin is None:
         return Score(NEUTRAL)
-    terms = {
-        "base": 0.4 * twin.headroom
-        + 0.3 * (100 - twin.cooling_stress)
-        + 0.3 * (100 - twin.psu_stress),
-        "class": _class_points(pod.standing.workload_class, twin.schedulable_class, pressure),
-        "eviction": -EVICTION_PENALTY * (pod.evicted_from == twin.schedulable_class),
-        "marginal": -_marginal_penalty(pod, node, choices),
-        "sensitivity": -_cap_penalty(pod.standing, twin, node.hardware, choices),
-    }
+    kind = NodeKind(twin.schedulable_class, node.hardware, node.measured_pue)
+    return score_of(NodeFigures.of(twin, kind), PodTerms(pod, pressure, choices))
+
+
+def score_of(figures: NodeFigures, terms: PodTerms) -> Score:
+    """Return the score of a node with a fresh twin."""
+    by_class, eviction, marginal = terms.of_kind(figures.kind)
+    caps = terms.of_caps(figures)
+    points = int(clamped(figures.base + by_class + eviction + marginal + caps))
     # Adding 0 turns -0.0 into 0.0, which reads better.
-    shown = {name: value + 0.0 for name, value in terms.items()}
-    return Score(int(clamped(sum(shown.values()))), shown)
+    shown = {
+        "base": figures.base,
+        "class": by_class + 0.0,
+        "eviction": eviction,
+        "marginal": marginal + 0.0,
+        "sensitivity": caps + 0.0,
+    }
+    return Score(points, shown)
 
 
 def _class_points(workload_class: str, node_class: str, pressure: float) -> float:
@@ -126,25 +131,15 @@ def _class_points(workload_class: str, node_class: str, pressure: float) -> floa
     }.get((workload_class, node_class), 0.0)
 
 
-def _marginal_penalty(pod: PodView, node: NodeView, choices: Choices) -> float:
-    hardware = node.hardware
+def _marginal_penalty(pod: PodView, kind: NodeKind, choices: Choices) -> float:
+    hardware = kind.hardware
     if hardware is None:
         return 0.0
     if not choices.is_marginal:
         return IDLE_GPU_PENALTY if hardware.has_gpu and pod.demand.gpus == 0 else 0.0
     workload_class = pod.standing.workload_class
     impact = impact_of(pod.demand, workload_class, hardware, choices.coefficients)
-    return impact.penalty(node.measured_pue)
-
-
-def _cap_penalty(
-    standing: Standing, twin: Twin, hardware: Hardware | None, choices: Choices
-) -> float:
-    """Return the points that the caps in force cost a pod of that sensitivity."""
-    has_gpu = hardware is None or hardware.has_gpu
-    cpu = choices.cap_penalty_cpu * _sensitivity(standing.cpu_sensitivity) * _cut(twin.cpu_pct)
-    gpu = choices.cap_penalty_gpu * _sensitivity(standing.gpu_sensitivity) * _cut(twin.gpu_pct)
-    return cpu + (gpu if has_gpu else 0.0)
+    return impact.penalty(kind.measured_pue)
 
 
 def _sensitivity(value: str | None) -> float:

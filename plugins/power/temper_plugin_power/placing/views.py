@@ -11,7 +11,7 @@ from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.operating.buckets import PROFILE_KEY
 from temper_plugin_power.placing.demands import demand_of
-from temper_plugin_power.placing.scoring import NodeView, PodView
+from temper_plugin_power.placing.subjects import NodeView, PodView
 from temper_plugin_power.resources.reading import (
     age_s,
     hardware_at,
@@ -35,8 +35,10 @@ class ClusterView:
         self, pod: Pod, spec: Mapping[str, Any], min_confidence: float = MIN_CONFIDENCE
     ) -> PodView:
         """Return what is known of a *pod*, by itself and by the profile of its workload."""
-        profile = self.profiles.get(workload_of(pod))
-        standing = standing_of(read_hints(pod.annotations, pod.labels), profile, min_confidence)
+        workload = workload_of(pod)
+        hints = read_hints(pod.annotations, pod.labels)
+        profile = self.profiles.get(workload)
+        standing = standing_of(hints, profile, min_confidence, workload.profile_name)
         return PodView(standing, demand_of(spec, standing.workload_class))
 
 

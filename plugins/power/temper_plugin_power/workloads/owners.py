@@ -34,6 +34,11 @@ class Workload:
         return f"{name[: LONGEST_NAME - HASH_DIGITS - 1]}-{_digest(name)[:HASH_DIGITS]}"
 
     @property
+    def profile_name(self) -> str:
+        """The namespace and the name of that object."""
+        return f"{self.namespace}/{self.object_name}"
+
+    @property
     def label_value(self) -> str:
         """The name as the value of a label, by its hash if it is too long for one."""
         return self.name if len(self.name) <= LONGEST_LABEL else _digest(self.name)[:LONGEST_LABEL]

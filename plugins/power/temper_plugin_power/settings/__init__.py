@@ -1,0 +1,1 @@
+"""The settings of the plugin: the table ``[plugins.power]``, one module for each table below it."""
