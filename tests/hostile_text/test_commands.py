@@ -80,6 +80,7 @@ COMMANDS = {
         ("--pods", "pods.json", "--metrics", "bad-cases.json"),
         ("--cases", ARGUMENT),
     ],
+    "power dialect": [("--prometheus", "http://127.0.0.1:0", "--pods", ARGUMENT)],
     "power score": [
         ("pod.json", "--objects", "twins.json"),
         ("pod.json", "--objects", "twins.json", "--output", "json"),
@@ -140,8 +141,9 @@ OWN_PROGRESS = re.compile(r"\r(asked [0-9]+ of [0-9]+ agents|[0-9]+ containers)"
 
 SILENT = {
     "engine check 1", "k8s doctor 0", "k8s restore 0", "overcommit report 0", "placement score 0",
-    "plan 2", "plan 3", "plan 5", "plan 7", "plugins 0", "power classify 5", "profiles check 0",
-    "profiles explain 0", "profiles test 0", "safe-mode 1", "settings 0", "simulate 0",
+    "plan 2", "plan 3", "plan 5", "plan 7", "plugins 0", "power classify 5", "power dialect 0",
+    "profiles check 0", "profiles explain 0", "profiles test 0", "safe-mode 1", "settings 0",
+    "simulate 0",
 }  # fmt: skip
 """Calls that show none of the text that they read."""
 

@@ -110,7 +110,7 @@ def test_a_file_of_something_else_is_refused(tmp_path, document):
 @pytest.mark.parametrize(
     ("metrics", "complaint"),
     [
-        ({"pods": {"a/b": {"cpu": 1}}}, "pods.a/b: unknown key 'cpu'; allowed are cpu_rate"),
+        ({"pods": {"a/b": {"cpu": 1}}}, "pods.a/b: unknown key 'cpu'; allowed are busiest_thread"),
         ({"pods": {"a/b": {"cpu_rate": -1}}}, "pods.a/b.cpu_rate: must be >= 0: -1.0"),
         ({"pods": {"a/b": {"cycles": 1e19}}}, "pods.a/b.cycles: must be <= 1e+18: 1e+19"),
         ({"pods": {"a/b": {"cpu_rate": "1"}}}, "pods.a/b.cpu_rate: must be a number, not '1'"),

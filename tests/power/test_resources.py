@@ -61,7 +61,7 @@ def test_every_status_fits_the_schema(annotations, signals):
 
 
 def test_evidence_and_reference_fit_the_schema():
-    measures = PodMeasures(1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 0.2)
+    measures = PodMeasures(1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 0.2, 0.3, 5, 0.5)
     pod = MeasuredPod(Pod("1", "shop", "web"), "n1", "", measures)
 
     (profile,) = profile_workloads([pod], dialect=Dialect.OLD, window_s=600)

@@ -61,7 +61,7 @@ def _kinds(cluster, kubectl):
 
 
 def a_profile_object():
-    measures = PodMeasures(1, 2, 90, 4, 5, 6, 7, 8, 9, 0.1, 0.2)
+    measures = PodMeasures(1, 2, 90, 4, 5, 6, 7, 8, 9, 0.1, 0.2, 0.3, 5, 0.5)
     annotations = {"joulie.io/reschedulable": "true"}
     pod = Pod("1", "shop", "web-0", owner="StatefulSet/web", annotations=annotations)
     measured = MeasuredPod(pod, "n1", "", measures)

@@ -1,6 +1,5 @@
-"""``temper power classify``: the power profiles of workloads, by files."""
+"""``temper power classify``: the power profiles of workloads, by files or a Prometheus."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,19 +9,22 @@ from temper_core.console import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
     bounded_memory,
-    columns,
     named,
     print_json,
     printable,
 )
 from temper_plugin_power.classifier.classifying import classify
-from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.commands.cases import read_cases
-from temper_plugin_power.commands.pod_files import Metrics, read_metrics, read_pod_file
-from temper_plugin_power.workloads.profiling import WorkloadProfile, profile_workloads
+from temper_plugin_power.commands.pod_files import Metrics, PodFile, read_metrics
+from temper_plugin_power.commands.pod_sources import pods_of
+from temper_plugin_power.commands.prometheus_options import (
+    PrometheusQuestion,
+    prometheus_options,
+)
+from temper_plugin_power.commands.tables import cases_as_text, workloads_as_text
+from temper_plugin_power.workloads.profiling import profile_workloads
 
-CASE_HEADS = ("CASE", "CLASS", "SUMMARY", "REASON")
-HEADS = ("NAMESPACE", "NAME", "CLASS", "CONFIDENCE", "CPU-BOUND", "GPU-BOUND", "REASON")
+SOURCES = "give either --cases, or --pods with or without --metrics, or --prometheus"
 
 
 @click.command("classify")
@@ -42,8 +44,9 @@ HEADS = ("NAMESPACE", "NAME", "CLASS", "CONFIDENCE", "CPU-BOUND", "GPU-BOUND", "
     "--metrics",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The metrics of the pods (JSON). Without it only their hints count.",
+    help="The metrics of the pods (JSON). Without it and --prometheus only their hints count.",
 )
+@prometheus_options
 @click.option(
     "--derive-class",
     "derives_class",
@@ -58,37 +61,54 @@ def classify_command(
     cases: Path | None,
     pods: Path | None,
     metrics: Path | None,
+    asked: PrometheusQuestion,
     derives_class: bool,
     output: str,
 ) -> int:
-    """Print the power profiles of the workloads of a PodList, or of cases.
+    """Print the power profiles of workloads, or of cases.
 
-    --pods prints a WorkloadProfile for each workload. --cases audits the rules: it prints the
+    --pods prints a WorkloadProfile for each workload of a PodList. With --prometheus their metrics
+    come from there, and without --pods the pods are those of the cluster. Nothing is written.
+
+    --cases audits the rules: it prints the
     status of a WorkloadProfile for each case. The metrics of a case are taken as given: cpuUtilPct,
     memoryPressurePct, gpuUtilPct, cpuBoundRatio, memoryBoundRatio, keplerUsed, totalEnergyJ,
     cpuEnergyJ, dramEnergyJ, gpuEnergyJ, gpuDominant. A missing one is 0 or false. A case without
     any is classified by its annotations and labels alone.
 
-    Exit code 1 if a pod of the list is left out because it is invalid, 2 if a file is invalid.
+    Exit code 1 if a pod is left out because it is invalid, 2 if a file is invalid, 3 if a server
+    does not answer.
     """
-    if cases is not None and pods is None and metrics is None:
+    given_sources = [source for source in (cases, metrics, asked.url) if source is not None]
+    is_nothing = not given_sources and pods is None
+    if len(given_sources) > 1 or is_nothing or (cases and pods):
+        raise click.UsageError(SOURCES)
+    if cases is not None:
         return _classify_cases(cases, derives_class=derives_class, output=output)
-    if pods is None or cases is not None:
-        raise click.UsageError("give either --cases, or --pods with or without --metrics")
-    return _classify_pods(pods, metrics, derives_class=derives_class, output=output)
-
-
-def _classify_pods(path: Path, metrics: Path | None, *, derives_class: bool, output: str) -> int:
+    if pods is None and asked.url is None:
+        raise click.UsageError(SOURCES)
     with bounded_memory("the pods take"):
+        file = pods_of(pods, asked.kubeconfig)
         given = Metrics() if metrics is None else read_metrics(metrics)
-        file = read_pod_file(path)
-        profiles = profile_workloads(
-            file.with_metrics(given),
-            dialect=given.dialect,
-            window_s=given.window_s,
-            derives_class=derives_class,
+        if asked.url is not None:
+            measured = asked.ask()
+            window_s = asked.window_s or given.window_s
+            given = Metrics(window_s, measured.dialect, measured.measures)
+        return _classify_pods(
+            file, given, is_file=metrics is not None, derives_class=derives_class, output=output
         )
-    unknown = file.unknown(given)
+
+
+def _classify_pods(
+    file: PodFile, given: Metrics, *, is_file: bool, derives_class: bool, output: str
+) -> int:
+    profiles = profile_workloads(
+        file.with_metrics(given),
+        dialect=given.dialect,
+        window_s=given.window_s,
+        derives_class=derives_class,
+    )
+    unknown = file.unknown(given) if is_file else []
     told = [f"metrics of pods that are not in the list: {named(unknown)}"] if unknown else []
     for line in (*file.left_out, *told):
         click.echo(printable(line), err=True)
@@ -113,29 +133,3 @@ def _classify_cases(path: Path, *, derives_class: bool, output: str) -> int:
         else:
             click.echo(cases_as_text(profiles))
     return EXIT_CLEAN
-
-
-def cases_as_text(profiles: Sequence[PowerProfile]) -> str:
-    """Return a table with a line for each profile, by its place in the list."""
-    rows = [
-        (str(place), profile.workload_class, profile.summary, profile.reason)
-        for place, profile in enumerate(profiles)
-    ]
-    return "\n".join(columns(CASE_HEADS, rows))
-
-
-def workloads_as_text(profiles: Sequence[WorkloadProfile]) -> str:
-    """Return a table with a line for each workload."""
-    rows = [
-        (
-            each.workload.namespace,
-            each.workload.object_name,
-            each.profile.workload_class,
-            f"{each.profile.confidence:.1f}",
-            each.profile.cpu.bound,
-            each.profile.gpu.bound,
-            each.profile.reason,
-        )
-        for each in profiles
-    ]
-    return "\n".join(columns(HEADS, rows))

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 from attrs.validators import ge
 
-from temper_core import DocumentError, fit, read_json, read_pod_object
+from temper_core import DocumentError, fit, read_json
 from temper_plugin_power.commands.object_files import read_documents
+from temper_plugin_power.measuring.readings import with_measures
+from temper_plugin_power.resources.fields import text_at
 from temper_plugin_power.workloads.energy import Dialect
+from temper_plugin_power.workloads.pod_objects import measured_pod
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
 
 
@@ -35,9 +37,7 @@ class PodFile:
 
     def with_metrics(self, metrics: Metrics) -> tuple[MeasuredPod, ...]:
         """Return the pods with their measures."""
-        return tuple(
-            evolve(pod, measures=metrics.pods.get(pod.pod.key, PodMeasures())) for pod in self.pods
-        )
+        return with_measures(self.pods, metrics.pods)
 
     def unknown(self, metrics: Metrics) -> list[str]:
         """Return the pods of *metrics* that the file does not have."""
@@ -66,19 +66,23 @@ def read_pod_file(path: Path) -> PodFile:
 
     Pods that have ended are left out without a line. Raises DocumentError if it is none of these.
     """
+    return sort_pods(_items(path), str(path))
+
+
+def sort_pods(items: Iterable[tuple[str, object]], source: str) -> PodFile:
+    """Return the pods of Pod objects, each given with its place in *source*."""
     pods, ended, left_out = [], set(), []
-    for place, item in _items(path):
+    for place, item in items:
         try:
-            table = _pod_table(item, f"{path}: {place}")
-            pod = read_pod_object(table, source=f"{path}: {place}")
+            pod = measured_pod(item, f"{source}: {place}")
         except DocumentError as error:
             left_out.append(f"left out: {error.lines[0]}")
             continue
         if pod is None:
-            ended.add("/".join(_text(table, "metadata", key) for key in ("namespace", "name")))
+            keys = (text_at(item, f"metadata.{key}") for key in ("namespace", "name"))
+            ended.add("/".join(keys))
         else:
-            created_at = _text(table, "metadata", "creationTimestamp")
-            pods.append(MeasuredPod(pod, _text(table, "spec", "nodeName"), created_at))
+            pods.append(pod)
     return PodFile(tuple(pods), frozenset(ended), tuple(left_out))
 
 
@@ -101,15 +105,3 @@ def _items_of(documents: Iterable[object], source: str) -> Iterator[tuple[str, o
 def _is_pod(item: object) -> bool:
     """Return whether an item of a list is a pod. The items of a PodList have no kind."""
     return not isinstance(item, Mapping) or item.get("kind", "Pod") == "Pod"
-
-
-def _pod_table(item: object, source: str) -> Mapping[str, Any]:
-    if not isinstance(item, Mapping):
-        raise DocumentError(source, ["must be a table"])
-    return item
-
-
-def _text(item: Mapping[str, Any], table: str, key: str) -> str:
-    """Return a text of a pod that was read, empty for any other value."""
-    value = (item.get(table) or {}).get(key)
-    return value if isinstance(value, str) else ""

@@ -1,7 +1,6 @@
 """From the measures of a workload's pods to the signals of the rules."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import inf, isfinite
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -10,8 +9,9 @@ from temper_plugin_power.classifier.cpu import COMPUTE_RATIO, MEMORY_RATIO
 from temper_plugin_power.classifier.signals import Signals
 from temper_plugin_power.workloads.energy import Dialect, Energy
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
+from temper_plugin_power.workloads.sums import mean, percent, quotient, total
+from temper_plugin_power.workloads.threads import thread_evidence
 
-FULL_PCT = 100.0
 GPU_PROXY_WATTS = 400.0
 """The power that stands for a GPU in full use, where only its energy is known."""
 DOMINANT_PCT = 40
@@ -42,6 +42,7 @@ def derive(pods: Sequence[MeasuredPod], energy: Energy, dialect: Dialect, window
         "memoryPressurePct": signals.memory_pressure_pct,
         "ipc": signals.ipc,
         "llcMpki": signals.llc_mpki,
+        **thread_evidence(pods),
         "packageWatts": energy.package_w or None,
         "dialect": str(dialect),
         "energyBound": _energy_bound(signals, energy),
@@ -58,11 +59,11 @@ def _signals(
     pods: Sequence[MeasuredPod], energy: Energy, dialect: Dialect, window_s: int
 ) -> Signals:
     util, pressure = _cpu_util(pods), _memory_pressure(pods)
-    gpu_util = _mean([_gpu_util(pod.measures, dialect) for pod in pods]) or 0.0
+    gpu_util = mean([_gpu_util(pod.measures, dialect) for pod in pods]) or 0.0
     is_dominant = gpu_util > DOMINANT_PCT and gpu_util > (util or 0.0)
     compute, memory = _ratios(energy)
     tells = dialect is Dialect.OLD and not energy.is_shared
-    instructions = _sum(pods, lambda measures: measures.instructions)
+    instructions = total(pods, lambda measures: measures.instructions)
     return Signals(
         cpu_util_pct=util,
         memory_pressure_pct=pressure,
@@ -74,11 +75,11 @@ def _signals(
         gpu_energy_j=energy.gpu_w * window_s,
         is_gpu_dominant=is_dominant,
         is_energy_shared=energy.is_shared,
-        io_pressure=_mean([pod.measures.psi_io for pod in pods]),
-        memory_stall=_mean([pod.measures.psi_memory for pod in pods]),
-        ipc=_quotient(instructions, _sum(pods, lambda measures: measures.cycles)),
-        llc_mpki=_quotient(
-            _sum(pods, lambda measures: measures.llc_misses, MISSES_PER), instructions
+        io_pressure=mean([pod.measures.psi_io for pod in pods]),
+        memory_stall=mean([pod.measures.psi_memory for pod in pods]),
+        ipc=quotient(instructions, total(pods, lambda measures: measures.cycles)),
+        llc_mpki=quotient(
+            total(pods, lambda measures: measures.llc_misses, MISSES_PER), instructions
         ),
     )
 
@@ -90,7 +91,7 @@ def _cpu_util(pods: Sequence[MeasuredPod]) -> float | None:
         return 0.0
     bounded = [pod for pod in measured if pod.cpu_basis]
     used = sum(pod.measures.cpu_rate or 0.0 for pod in bounded)
-    return _percent(used, sum(pod.cpu_basis for pod in bounded))
+    return percent(used, sum(pod.cpu_basis for pod in bounded))
 
 
 def _memory_pressure(pods: Sequence[MeasuredPod]) -> float:
@@ -99,7 +100,7 @@ def _memory_pressure(pods: Sequence[MeasuredPod]) -> float:
         pod for pod in pods if pod.memory_limit_bytes and pod.measures.mem_working_set is not None
     ]
     used = sum(pod.measures.mem_working_set or 0.0 for pod in bounded)
-    return _percent(used, sum(pod.memory_limit_bytes for pod in bounded)) or 0.0
+    return percent(used, sum(pod.memory_limit_bytes for pod in bounded)) or 0.0
 
 
 def _gpu_util(measures: PodMeasures, dialect: Dialect) -> float | None:
@@ -107,7 +108,7 @@ def _gpu_util(measures: PodMeasures, dialect: Dialect) -> float | None:
     watts = measures.kepler_gpu_rate
     if measures.dcgm_gpu_util is not None or dialect is Dialect.NONE or not watts:
         return measures.dcgm_gpu_util
-    return _percent(watts, GPU_PROXY_WATTS)
+    return percent(watts, GPU_PROXY_WATTS)
 
 
 def _ratios(energy: Energy) -> tuple[float, float]:
@@ -128,27 +129,3 @@ def _energy_bound(signals: Signals, energy: Energy) -> str:
 
 def _is_busy(util: float | None) -> bool:
     return util is not None and util >= BUSY_PCT
-
-
-def _percent(part: float, whole: float) -> float | None:
-    """Return *part* of *whole* in percent, at most 100. None without a whole."""
-    return min(FULL_PCT, FULL_PCT * part / whole) if whole else None
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
-
-
-def _sum(
-    pods: Iterable[MeasuredPod], read: Callable[[PodMeasures], float | None], factor: float = 1.0
-) -> float | None:
-    """Return the sum of a measure times *factor*. None if no pod has it."""
-    known = [value for pod in pods if (value := read(pod.measures)) is not None]
-    return factor * sum(known) if known else None
-
-
-def _quotient(part: float | None, whole: float | None) -> float | None:
-    """Return *part* by *whole*, None if it is not known or not finite."""
-    quotient = inf if part is None or not whole else part / whole
-    return quotient if isfinite(quotient) else None

@@ -53,20 +53,35 @@ def energy_of(
     return Energy(package, dram, gpu, is_constant and package + dram > 0)
 
 
-def nodes_of_one_ratio(pods: Iterable[MeasuredPod]) -> frozenset[str]:
-    """Return the nodes on which DRAM and package energy of all active pods have one ratio.
+@frozen
+class Ratios:
+    """The ratios of DRAM to package energy of a node's active pods."""
 
-    This is a check of the exporter, whatever its dialect. A node with few active pods is not
-    judged.
-    """
+    pods: int
+    spread: float
+    """The largest minus the smallest, by the largest."""
+
+    @property
+    def are_one(self) -> bool:
+        """Whether they say nothing of any pod. A node with few active pods is not judged."""
+        return self.pods >= LEAST_ACTIVE_PODS and self.spread < LEAST_SPREAD
+
+
+def ratios_of(pods: Iterable[MeasuredPod]) -> Mapping[str, Ratios]:
+    """Return the ratios by node. This checks an exporter, whatever its dialect."""
     ratios: Mapping[str, list[float]] = defaultdict(list)
     for pod in pods:
         package, dram = pod.measures.kepler_package_rate, pod.measures.kepler_dram_rate
         if package and dram:
             ratios[pod.node].append(dram / package)
-    return frozenset(node for node, found in ratios.items() if _is_one(found))
+    return {node: Ratios(len(found), _spread(found)) for node, found in ratios.items()}
 
 
-def _is_one(ratios: Sequence[float]) -> bool:
-    spread = max(ratios) - min(ratios)
-    return len(ratios) >= LEAST_ACTIVE_PODS and spread < LEAST_SPREAD * max(ratios)
+def nodes_of_one_ratio(pods: Iterable[MeasuredPod]) -> frozenset[str]:
+    """Return the nodes on which the energy of all active pods has one ratio."""
+    return frozenset(node for node, ratios in ratios_of(pods).items() if ratios.are_one)
+
+
+def _spread(ratios: Sequence[float]) -> float:
+    largest = max(ratios)
+    return (largest - min(ratios)) / largest if largest else 0.0

@@ -37,6 +37,11 @@ class PodMeasures:
     """Share of the time in which some thread waited for I/O; the maximum of its containers."""
     psi_memory: float | None = _measure()
     """The same for memory."""
+    run_wait: float | None = _measure()
+    """Seconds that its threads waited for a CPU, per second."""
+    threads: float | None = _measure()
+    busiest_thread: float | None = _measure()
+    """CPUs that the threads of its busiest name use."""
 
     @property
     def has_energy(self) -> bool:

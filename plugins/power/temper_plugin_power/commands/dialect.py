@@ -1,0 +1,91 @@
+"""``temper power dialect``: what the energy of a Prometheus says, and how that was found."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from temper_core.console import EXIT_CLEAN, EXIT_FINDINGS, columns, output_option, print_json, shown
+from temper_plugin_power.commands.pod_sources import pods_of
+from temper_plugin_power.commands.prometheus_options import (
+    PrometheusQuestion,
+    prometheus_options,
+)
+from temper_plugin_power.measuring.measuring import Measured
+from temper_plugin_power.measuring.readings import with_measures
+from temper_plugin_power.workloads.energy import Dialect, ratios_of
+
+KEPLER = "kepler_"
+HEADS = ("NODE", "PODS", "SPREAD", "RATIOS")
+VERDICTS = {
+    Dialect.OLD: "energy by counters of the processor: it says what a pod is bound by",
+    Dialect.NEW: "energy shared by CPU time: it says nothing of what a pod is bound by",
+    Dialect.NONE: "no energy of pods",
+}
+
+
+@click.command("dialect")
+@prometheus_options
+@click.option(
+    "--pods",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A PodList. Without it the pods are those of the cluster.",
+)
+@output_option
+def dialect_command(*, asked: PrometheusQuestion, pods: Path | None, output: str) -> int:
+    """Tell which dialect of Kepler a Prometheus has, and what its energy can say.
+
+    For each node the ratios of DRAM to package energy of its pods are compared. Where five pods or
+    more have one ratio, the energy says nothing of them. Exit code 1 if no pod has energy that says
+    what it is bound by, 2 for a wrong option, 3 if a server does not answer.
+    """
+    if asked.url is None:
+        raise click.UsageError("give --prometheus")
+    measured = asked.ask()
+    found = with_measures(pods_of(pods, asked.kubeconfig).pods, measured.measures)
+    ratios = ratios_of(found)
+    energetic = sorted(key for key, each in measured.measures.items() if each.has_energy)
+    known = {pod.pod.key for pod in found}
+    matched = [key for key in energetic if key in known]
+    unmatched = [key for key in energetic if key not in known]
+    says = measured.dialect is Dialect.OLD and any(not each.are_one for each in ratios.values())
+    document = {
+        "dialect": str(measured.dialect),
+        "verdict": VERDICTS[measured.dialect],
+        "families": _families(measured),
+        "podsWithEnergy": len(matched),
+        "unknownPods": unmatched[:10],
+        "nodes": {
+            node or "none": {"pods": each.pods, "spread": each.spread, "areOne": each.are_one}
+            for node, each in sorted(ratios.items())
+        },
+        "says": says,
+    }
+    if output == "json":
+        print_json(document)
+    else:
+        click.echo(_as_text(document))
+    return EXIT_CLEAN if says else EXIT_FINDINGS
+
+
+def _families(measured: Measured) -> list[str]:
+    return sorted(family for family in measured.families if family.startswith(KEPLER))
+
+
+def _as_text(document: Mapping[str, Any]) -> str:
+    families = ", ".join(document["families"]) or "none"
+    lines = [
+        f"dialect: {document['dialect']}, {document['verdict']}",
+        f"families: {families}",
+        f"pods with energy: {document['podsWithEnergy']}",
+    ]
+    if document["unknownPods"]:
+        unknown = ", ".join(map(shown, document["unknownPods"]))
+        lines.append(f"series of pods that are not known: {unknown}")
+    rows = [
+        (node, str(each["pods"]), f"{each['spread']:.1%}", "one" if each["areOne"] else "differ")
+        for node, each in document["nodes"].items()
+    ]
+    return "\n".join((*lines, *(columns(HEADS, rows) if rows else ())))
