@@ -12,6 +12,10 @@ from typing import Any
 from temper_core.visible_text import own_sequences, printable, visible
 
 WITH_LINES = frozenset({"exception", "stack"})
+LONGEST_TEXT = 10_000
+"""Characters of a text in a line of the log. What plugins and tenants write may be longer."""
+MOST_ITEMS = 100
+"""Items of a list in a line of the log."""
 
 
 @contextmanager
@@ -44,6 +48,7 @@ def configure_logs(level: str = "info") -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _bounded,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
@@ -51,6 +56,23 @@ def configure_logs(level: str = "info") -> None:
         ),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
     )
+
+
+def _bounded(
+    logger: Any,  # noqa: ANN401, ARG001 - structlog's
+    name: str,  # noqa: ARG001 - structlog's
+    event: MutableMapping[str, Any],
+) -> MutableMapping[str, Any]:
+    """Cut long texts and lists, which would fill the node's log."""
+    return {key: _cut(value) for key, value in event.items()}
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        return f"{value[:LONGEST_TEXT]}… ({len(value) - LONGEST_TEXT} more characters)"
+    if isinstance(value, list | tuple):
+        return [_cut(item) for item in value[:MOST_ITEMS]]
+    return value
 
 
 def _in_colours(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401 - structlog's

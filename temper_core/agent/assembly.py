@@ -32,6 +32,7 @@ from temper_core.node.topology import read_machine
 from temper_core.observe.cgroup_roots import CgroupRoots
 from temper_core.observe.observer import Observer
 from temper_core.plugin_host import PluginHost, load_host
+from temper_core.plugin_host.shared_time import SharedTime, time_of_a_look
 from temper_core.profiles.completion import FindEngine, installed_engine, newest_engine
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
@@ -61,6 +62,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     roots = roots or Roots.of(settings)
     machine = read_machine()
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
+    look_time = time_of_a_look(host, settings.plugin_host.deadline_s)
     find_engine = _find_engine(settings)
     profiles = ProfileWatch(settings, host, find_engine)
     pods = _pod_watch(settings, machine, host)
@@ -82,7 +84,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         steering=steering,
         scheduler=scheduler,
         observer=_observer(settings, machine, wake),
-        linter=_linter(settings, host),
+        linter=_linter(settings, host, look_time),
         published=published,
         server=_server(settings, published),
         requests=requests,
@@ -92,7 +94,8 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         events=EventWatch(events, keeper, scheduler, requests, profiles),
         watchdog=Watchdog(settings.scheduler.loop_deadline_s),
     )
-    parts = evolve(parts, instruments=_instruments(parts, restoration, machine, events))
+    instruments = _instruments(parts, restoration, machine, events, look_time)
+    parts = evolve(parts, instruments=instruments)
     published.show_events(events)
     published.show_trials(parts.trials)
     published.show_instruments(parts.instruments)
@@ -134,7 +137,11 @@ def _trials(
 
 
 def _instruments(
-    parts: Parts, restoration: Restoration, machine: MachineShape, events: EventLog
+    parts: Parts,
+    restoration: Restoration,
+    machine: MachineShape,
+    events: EventLog,
+    look_time: SharedTime,
 ) -> Instruments:
     """Return the instruments of all plugins, with what *parts* offers them."""
     settings = parts.settings
@@ -161,6 +168,7 @@ def _instruments(
             charge=charges,
             upkeep=InstrumentUpkeep(states, helpers),
         ),
+        look_time,
     )
 
 
@@ -226,10 +234,10 @@ def _safe_mode_requests(
     return requests
 
 
-def _linter(settings: Settings, host: PluginHost) -> Linter:
+def _linter(settings: Settings, host: PluginHost, look_time: SharedTime) -> Linter:
     contributions = host.gather("temper_invariants", Invariant)
     return Linter(
         [(contribution.plugin, contribution.record) for contribution in contributions],
         settings.lint,
-        host.call,
+        look_time.call,
     )

@@ -20,6 +20,7 @@ from temper_core.observe.document import observe_document
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.plugin_host.answers import read_metrics
+from temper_core.plugin_host.shared_time import SharedTime
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
@@ -264,6 +265,11 @@ class Published:
     def why_lost(self, plugin: str, part: str) -> str:
         """Return why *part* of *plugin* was set aside. Empty if it was not."""
         return self._host.why_lost(plugin, part)
+
+    def time_of_a_scrape(self) -> SharedTime:
+        """Return the time that the exporters of all plugins have in one scrape."""
+        deadline_s = self._host.settings.plugin_host.deadline_s
+        return SharedTime(self._host, deadline_s, "all exporters have in a scrape")
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:
         """Return the exporters, each with its plugin's name."""

@@ -23,6 +23,8 @@ def recall(name: str) -> str | None:
     """Return the text kept as *name*; None unless it was kept under the present stamp."""
     try:
         with open(_path(name), encoding="utf-8", opener=_without_waiting) as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return None
             stamp, _, text = file.read(LARGEST_TEXT).partition("\n")
     except (OSError, ValueError):
         return None
@@ -30,17 +32,39 @@ def recall(name: str) -> str | None:
 
 
 def remember(name: str, text: str) -> None:
-    """Keep *text* as *name*. A failure is ignored: it only makes the next start slower."""
+    """Keep *text* as *name*. A failure is ignored: it only makes the next start slower.
+
+    Nothing is kept in the directory of another user, whose links could lead root to any file.
+    """
     path, stamp = _path(name), _stamp()
     partial = f"{path}.{os.getpid()}"
     try:
+        if not _is_own_place(os.path.dirname(path)):  # noqa: PTH120 - the same
+            return
         os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120 - the same
-        with open(partial, "w", encoding="utf-8") as file:  # noqa: PTH123 - the same
+        with open(partial, "x", encoding="utf-8", opener=_private) as file:
             file.write(f"{stamp}\n{text}")
         os.replace(partial, path)  # noqa: PTH105 - the same
         _forget_others(os.path.dirname(path), stamp)  # noqa: PTH120 - the same
     except OSError:
         return
+
+
+def _is_own_place(directory: str) -> bool:
+    """Whether *directory* and all above it are this user's or root's, as far as they exist."""
+    place = os.path.abspath(directory)  # noqa: PTH100 - the same
+    while True:
+        if os.path.lexists(place) and os.lstat(place).st_uid not in {0, os.geteuid()}:
+            return False
+        above = os.path.dirname(place)  # noqa: PTH120 - the same
+        if above == place:
+            return True
+        place = above
+
+
+def _private(path: str, flags: int) -> int:
+    """Create a file that no other user can read. A link at *path* is not followed."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _without_waiting(path: str, flags: int) -> int:

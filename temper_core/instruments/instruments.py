@@ -11,11 +11,11 @@ from attrs import evolve, frozen
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.instruments.context import AgentParts, Context
-from temper_core.instruments.look_budget import DEADLINES, LookBudget
 from temper_core.instruments.plain_section import PlainSection
 from temper_core.instruments.upkeep import NO_UPKEEP
 from temper_core.plugin_host import Contribution, PluginHost
 from temper_core.plugin_host.plain_values import kind_of
+from temper_core.plugin_host.shared_time import SharedTime, time_of_a_look
 from temper_core.records.checks import Check, unknown
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint
@@ -67,12 +67,14 @@ class Instruments:
         host: PluginHost | None = None,
         contributions: Sequence[Contribution[Instrument]] = (),
         parts: AgentParts | None = None,
+        look_time: SharedTime | None = None,
     ) -> None:
         self._host = host or PluginHost()
         self._contributions = contributions
         self._parts = parts
         self._at_work: list[_AtWork] = []
-        self._budget = LookBudget(DEADLINES * self._host.settings.plugin_host.deadline_s)
+        deadline_s = self._host.settings.plugin_host.deadline_s
+        self._look_time = look_time or time_of_a_look(self._host, deadline_s)
         self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
@@ -118,7 +120,7 @@ class Instruments:
 
         This begins a look, and ``tell`` ends it.
         """
-        self._budget.begin()
+        self._look_time.begin()
         sections: dict[str, Section] = {}
         defects: list[str] = []
         for work in self._implementing("section"):
@@ -213,7 +215,7 @@ class Instruments:
             self._host.call(contribution.plugin, function, restored, part=part)
 
     def _declare(self, work: _AtWork) -> None:
-        kinds = self._try(work, "events", _method, work.instrument, "events", of=EventKind) or ()
+        kinds: Sequence[EventKind] = self._answered(work, "events", EventKind)
         problem = self._parts.recorder.declare(work.record.name, kinds) if self._parts else ""
         if problem:
             log.warning("event_kinds_refused", instrument=work.record.name, reason=problem)
@@ -228,8 +230,14 @@ class Instruments:
 
     def _listed(self, method: str, of: type[Any]) -> Iterator[tuple[str, Any]]:
         for work in self._implementing(method):
-            for record in self._try(work, method, _method, work.instrument, method, of=of) or ():
+            for record in self._answered(work, method, of):
                 yield work.plugin, record
+
+    def _answered(self, work: _AtWork, method: str, of: type[Any]) -> Sequence[Any]:
+        """Return the records that *method* returns, none on failure."""
+        with suppress(PluginError):
+            return self._call(work, method, _method, work.instrument, method, of=of) or ()
+        return ()
 
     def _in_look(
         self,
@@ -239,30 +247,10 @@ class Instruments:
         *arguments: Any,  # noqa: ANN401 - the method's own
         of: type[Any] | None = None,
     ) -> Any:  # noqa: ANN401 - the method's result
-        """Try a call, unless the time of the look is spent. Then the slowest part is set aside."""
-        if self._budget.is_spent:
-            return None
-        with self._budget.measured(work.plugin, work.part(method)):
-            result = self._try(work, method, function, *arguments, of=of)
-        if self._budget.is_spent:
-            slowest = self._budget.slowest()
-            if not self._host.why_lost(slowest.plugin, slowest.part):
-                self._host.note_end(slowest.plugin, slowest.part, slowest.reason, is_hung=True)
-        return result
-
-    def _try(
-        self,
-        work: _AtWork,
-        method: str,
-        function: Callable[..., Any],
-        *arguments: Any,  # noqa: ANN401 - the method's own
-        of: type[Any] | None = None,
-    ) -> Any:  # noqa: ANN401 - the method's result
-        """Call, and return None on failure, which the host has counted and logged."""
-        try:
-            return self._call(work, method, function, *arguments, of=of)
-        except PluginError:
-            return None
+        """Call within the time of the look. Return None on failure, which the host has logged."""
+        with suppress(PluginError):
+            return self._call(work, method, function, *arguments, of=of, by=self._look_time.call)
+        return None
 
     def _call(
         self,
@@ -271,11 +259,13 @@ class Instruments:
         function: Callable[..., Any],
         *arguments: Any,  # noqa: ANN401 - the method's own
         of: type[Any] | None = None,
+        by: Callable[..., Any] | None = None,
     ) -> Any:  # noqa: ANN401 - the method's result
-        part = work.part(method)
+        """Call in the plugin's thread, charged to the instrument. Raise PluginError on failure."""
         charge = self._parts.charge(work.record.name) if self._parts else None
-        return self._host.call(
-            work.plugin, _charged, charge, function, arguments, items=of, part=part
+        call = by or self._host.call
+        return call(
+            work.plugin, _charged, charge, function, arguments, items=of, part=work.part(method)
         )
 
 

@@ -41,6 +41,7 @@ from temper_core.metrics.label_text import escaped, readable
 from temper_core.metrics.media_types import OPENMETRICS, media_type_for
 from temper_core.metrics.source import MetricSource
 from temper_core.metrics.totals import Sums, merged_pods
+from temper_core.plugin_host.shared_time import SharedTime
 from temper_core.records.contributions import Exporter, Metric, MetricSample
 from temper_core.records.histogram import Histogram
 from temper_core.records.plans import LayerPlan
@@ -49,6 +50,8 @@ from temper_core.records.snapshots import Snapshot
 UNBOUNDED_LABELS = frozenset({"tid", "tgid", "pid", "uid", "pod_uid"})
 OWN_SERIES = 2
 """The series count and the count of dropped series, which every scrape has."""
+LONGEST_TEXT = 4096
+"""Characters of a help text or of a label's value of a plugin."""
 _LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _RESERVED = frozenset(name for family in FAMILIES for name in names_of(family.head))
 
@@ -150,8 +153,9 @@ class Scraper:
         if snapshot is None:
             return
         owners = dict.fromkeys(_RESERVED, "")
+        scrape_time = self.view.time_of_a_scrape()
         for plugin, exporter in self.view.exporters():
-            for family in self._collected(plugin, exporter, snapshot):
+            for family in _collected_in(scrape_time, plugin, exporter, snapshot):
                 names = names_of(family.head)
                 taken = sorted(names & owners.keys())
                 if not taken:
@@ -160,14 +164,6 @@ class Scraper:
                 else:
                     self._drop(len(family.lines) + family.repeated)
                     self.view.note_taken(plugin, family.head.name, owners[taken[0]])
-
-    def _collected(self, plugin: str, exporter: Exporter, snapshot: Snapshot) -> Sequence[Block]:
-        try:
-            part = f"exporter {exporter.name}"
-            return self.view.call(plugin, collected, exporter, snapshot, part=part)
-        except PluginError:
-            # The plugin host counts the failure and sets the exporter aside by name.
-            return ()
 
     def _drop(self, count: int) -> None:
         with self._lock:
@@ -214,6 +210,17 @@ def _fitting(
     return pods[:fitting], sum(counts[fitting:])
 
 
+def _collected_in(
+    scrape_time: SharedTime, plugin: str, exporter: Exporter, snapshot: Snapshot
+) -> Sequence[Block]:
+    try:
+        part = f"exporter {exporter.name}"
+        return scrape_time.call(plugin, collected, exporter, snapshot, part=part)
+    except PluginError:
+        # The plugin host counts the failure and sets the exporter aside by name.
+        return ()
+
+
 def collected(exporter: Exporter, snapshot: Snapshot) -> tuple[Block, ...]:
     """Call an exporter and check its metrics. Raises its error, or TypeError or ValueError."""
     return tuple(_checked(metric) for metric in exporter.collect(snapshot))
@@ -225,7 +232,8 @@ def _checked(metric: Metric) -> Block:
     name = metric.name
     if metric.kind == COUNTER and not name.endswith(TOTAL):
         name += TOTAL
-    head = FamilyHeader(name, readable(" ".join(str(metric.help).split())), metric.kind)
+    help_text = " ".join(str(metric.help)[:LONGEST_TEXT].split())
+    head = FamilyHeader(name, readable(help_text), metric.kind)
     if metric.kind == HISTOGRAM:
         return _histogram_block(head, metric)
     samples = [
@@ -253,7 +261,9 @@ def _histogram_block(head: FamilyHeader, metric: Metric) -> Block:
 
 def _checked_labels(name: str, labels: Iterable[tuple[str, str]]) -> str:
     checked = sorted((str(label), str(value)) for label, value in labels)
-    for label, _ in checked:
+    for label, value in checked:
+        if len(value) > LONGEST_TEXT:
+            raise ValueError(f"metric {name} has a label {label!r} of {len(value)} characters")
         if not _LABEL.fullmatch(label) or label in UNBOUNDED_LABELS:
             raise ValueError(f"metric {name} must not have the label {label!r}")
     return ",".join(f'{label}="{escaped(readable(value))}"' for label, value in checked)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 from attrs import field, frozen
 
 from temper_core.metrics.totals import Sums
+from temper_core.plugin_host.shared_time import SharedTime
 from temper_core.records.contributions import Exporter
 from temper_core.records.histogram import Histogram
 from temper_core.records.plans import Generation
@@ -75,6 +76,10 @@ class MetricSource(Protocol):
         A failure is attributed to *part* of the plugin, or to the whole plugin if *part* is empty.
         With *is_clients* a client's request caused the call.
         """
+        ...
+
+    def time_of_a_scrape(self) -> SharedTime:
+        """Return the time that the exporters of all plugins have in one scrape."""
         ...
 
     def exporters(self) -> Sequence[tuple[str, Exporter]]:

@@ -8,7 +8,7 @@ from attrs.validators import and_, ge, in_, instance_of, le, matches_re
 
 from temper_core.records.histogram import Histogram
 from temper_core.records.machine import MachineShape
-from temper_core.records.names import NAME
+from temper_core.records.names import NAME, SUMMARY
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Snapshot
 
@@ -116,7 +116,7 @@ class PodSource:
 
     name: str = field(validator=NAME)
     open: Callable[[PodSourceContext], OpenPodSource]
-    summary: str = ""
+    summary: str = field(default="", validator=SUMMARY)
 
 
 @frozen
@@ -127,7 +127,7 @@ class Command:
     """
 
     name: str = field(validator=NAME)
-    summary: str
+    summary: str = field(validator=SUMMARY)
     load: Callable[[], "click.Command"]
     under: str = field(default="temper")
 

@@ -5,6 +5,8 @@ from enum import StrEnum
 from attrs import field, frozen
 from attrs.validators import in_, matches_re
 
+from temper_core.records.names import SUMMARY
+
 LONGEST_SUBJECT = 200
 """Characters. Longer text is truncated."""
 LONGEST_REASON = 500
@@ -24,7 +26,7 @@ class EventKind:
     """A kind of event that the agent or an instrument records. ``name`` is in snake_case."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
-    summary: str
+    summary: str = field(validator=SUMMARY)
     level: str = field(default=EventLevel.INFO, validator=in_(list(EventLevel)))
 
 

@@ -252,6 +252,31 @@ def test_a_file_of_another_shape_is_set_aside(history, tmp_path):
     assert (tmp_path / "demand.damaged").exists()
 
 
+def test_an_upgrade_and_a_rollback_lose_no_history(history, tmp_path, monkeypatch):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+
+    monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
+    history.add(NOW, INTERVAL_S, {DB: five_minutes()})
+    assert set(history.read(0)) == {DB}
+    assert "it is kept as demand.v2.sqlite" in history.defect
+    monkeypatch.undo()
+
+    assert set(history.read(0)) == {WEB}
+    monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
+    assert set(history.read(0)) == {DB}
+    assert not (tmp_path / "demand.damaged").exists()
+
+
+def test_a_file_of_another_version_that_cannot_be_kept_is_told(history, tmp_path, monkeypatch):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    (tmp_path / "demand.v2.sqlite" / "something").mkdir(parents=True)
+    monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
+
+    with pytest.raises(MachineError, match="it cannot be kept"):
+        history.add(NOW, INTERVAL_S, {DB: five_minutes()})
+    assert (tmp_path / FILE).exists()
+
+
 def test_a_file_with_damaged_texts_is_set_aside(history, tmp_path):
     """sqlite3 raises UnicodeDecodeError for what SQLite says of such a file."""
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})

@@ -29,8 +29,8 @@ NAME = "rightsizer"
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     """Contribute the history of demand, and ``/rightsize``."""
     options = fit_settings(settings, Options, plugin=NAME)
-    # A damaged file is kept beside the history for a look.
-    limit_bytes = 2 * options.history_mib * MIB
+    # A damaged file is kept beside the history for a look, and that of another version for later.
+    limit_bytes = 3 * options.history_mib * MIB
     return [Instrument(NAME, partial(_open, options), state_limit_bytes=limit_bytes)]
 
 

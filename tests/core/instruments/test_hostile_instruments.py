@@ -212,7 +212,7 @@ def test_slow_methods_have_one_bound_in_a_look_and_the_slowest_is_set_aside(open
         "well", "instrument well, defects"
     )
     (state, *_) = [state for state in host.states() if state.lost]
-    assert "s that all instruments have in a look" in state.lost[0]
+    assert "s that all plugins have in a look" in state.lost[0]
 
 
 @pytest.mark.parametrize("kind", TEXTS)

@@ -32,6 +32,7 @@ def test_a_plugins_metrics_are_exported(view):
         lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"pod_uid": "42"})])],
         lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {'a"} 5\nb': "42"})])],
         lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"__name__": "x"})])],
+        lambda _: [Metric("temper_x", "Help.", [MetricSample(1, {"a": "v" * 4097})])],
     ],
 )
 def test_a_broken_exporter_costs_only_its_own_metrics(view, collect):

@@ -13,6 +13,7 @@ from temper_core.metrics.source import AgentCounters
 from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
+from temper_core.plugin_host.shared_time import SharedTime
 from temper_core.profiles.trials import TrialBook
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
@@ -216,6 +217,9 @@ class FakeView:
         except Exception as error:
             self.failed.append((plugin, part))
             raise PluginError(plugin, f"{type(error).__name__}: {error}") from error
+
+    def time_of_a_scrape(self) -> SharedTime:
+        return SharedTime(self, PATIENCE_S, "all exporters have in a scrape")
 
     def exporters(self) -> list[tuple[str, Exporter]]:
         return self.exported

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import structlog
@@ -59,12 +59,21 @@ INTERVALS = (
 )
 
 
+class OtherVersionError(sqlite3.DatabaseError):
+    """The file is a history of another version of Temper."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(f"the history has version {version}, and this agent has {VERSION}")
+
+
 @define
 class History:
     """The history in the directory that *directory* returns or raises MachineError for.
 
     It has at most *limit_bytes* and *keep_s* seconds. A damaged file is set aside, and a new one
-    begun. *clock* returns wall-clock seconds.
+    begun. The file of another version is kept beside it for an agent of that version, which takes
+    it up again. *clock* returns wall-clock seconds.
     """
 
     directory: Callable[[], Path]
@@ -179,6 +188,9 @@ class History:
             return self._prepared(path)
         except sqlite3.OperationalError:
             raise
+        except OtherVersionError as error:
+            self._take_turns(path, error)
+            return self._prepared(path)
         except _DAMAGE as error:
             self._set_aside(path, error)
             return self._prepared(path)
@@ -192,6 +204,19 @@ class History:
             raise
         return database
 
+    def _take_turns(self, path: Path, error: OtherVersionError) -> None:
+        """Keep the file of another version, and take up one that was kept for this version."""
+        kept = _kept_for(path, error.version)
+        try:
+            path.replace(kept)
+            path.with_name(f"{FILE}-journal").unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                _kept_for(path, VERSION).replace(path)
+        except OSError as failure:
+            raise MachineError(f"{path}: {error}, and it cannot be kept: {failure}") from error
+        self.defect = f"{error}; it is kept as {kept.name}"
+        log.warning("history_of_another_version_kept", file=str(kept), version=error.version)
+
     def _set_aside(self, path: Path, error: Exception) -> None:
         """Keep the newest damaged file for a look. Raises MachineError if it cannot be renamed."""
         try:
@@ -200,6 +225,7 @@ class History:
         except OSError as failure:
             raise MachineError(f"{path} is damaged and stays in the way: {failure}") from error
         self.defect = f"the history was damaged and begun anew: {error}"
+        log.warning("damaged_history_set_aside", file=str(path), reason=str(error))
 
     def _shrink(self, database: sqlite3.Connection) -> None:
         """Forget hours while the file takes more than nine tenths of its bound.
@@ -218,6 +244,10 @@ class History:
                 if not freed:
                     del sizes[largest]
         database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _kept_for(path: Path, version: int) -> Path:
+    return path.with_suffix(f".v{version}.sqlite")
 
 
 def _forget_hour(database: sqlite3.Connection, namespace: str) -> int:
@@ -246,7 +276,7 @@ def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
     elif version != VERSION:
-        raise sqlite3.DatabaseError(f"version {version} of the history is unknown")
+        raise OtherVersionError(version)
     else:
         require_shape(database)
     database.execute(f"PRAGMA max_page_count = {most_pages}")

@@ -54,13 +54,15 @@ def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) 
     if size > LARGEST_TRACE_BYTES:
         raise MachineError(f"{agent.name} has a trace of {size >> 20} MiB: is its version another?")
     with written_whole(out) as file:
-        offset = 0
+        offset = received = 0
 
         def write(piece: bytes) -> None:
+            nonlocal received
             file.write(piece)
-            if file.tell() > size:
+            received += len(piece)
+            if received > size:
                 raise MachineError(f"{agent.name} sends more than the {size} bytes of the trace")
-            shown(f"fetched {file.tell() / MIB:.1f} of {size / MIB:.1f} MiB")
+            shown(f"fetched {received / MIB:.1f} of {size / MIB:.1f} MiB")
 
         while offset < size:
             words = ("trace", "fetch", capture_id, "--out=-", f"--offset={offset}")
