@@ -60,6 +60,11 @@ class KernelValues:
         """The files whose values are to be given back."""
         return tuple(map(Path, self._values))
 
+    def former(self, path: Path) -> str | None:
+        """Return the value that a file had before the first change. None without a change."""
+        value = self._values.get(str(path))
+        return None if value is None else value.before
+
     def take_over(self) -> Restored:
         """Give back what an earlier process of the instrument has not. Call it at the opening.
 

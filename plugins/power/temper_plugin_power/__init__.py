@@ -1,13 +1,47 @@
 """Power profiles of workloads, for power-aware placement."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from temper_core import Command, SettingsTable, hookimpl
+from temper_core import (
+    Command,
+    Instrument,
+    InstrumentContext,
+    MetricFamily,
+    OpenInstrument,
+    SettingsTable,
+    fit_settings,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_settings"]
+    from temper_plugin_power.settings.node import NodeSettings
+
+__all__ = ["temper_commands", "temper_instruments", "temper_metrics", "temper_settings"]
+
+NAME = "power"
+STATE_BYTES = 1024 * 1024
+"""The record of changed limits, and nothing else."""
+
+
+@hookimpl
+def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
+    """Contribute the readings of the node's power, and its caps."""
+    from temper_plugin_power.settings.power import PowerSettings  # noqa: PLC0415 - with plugins only
+
+    node = fit_settings(settings, PowerSettings, plugin=NAME).node
+    return [Instrument(NAME, partial(_open, node), state_limit_bytes=STATE_BYTES)]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare the families of the node's side."""
+    from temper_plugin_power.node.families import FAMILIES  # noqa: PLC0415 - for pages only
+
+    return list(FAMILIES)
 
 
 @hookimpl
@@ -22,6 +56,12 @@ def temper_settings() -> list[SettingsTable]:
     from temper_plugin_power.settings.power import PowerSettings  # noqa: PLC0415 - with plugins only
 
     return [SettingsTable(PowerSettings)]
+
+
+def _open(settings: "NodeSettings", context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_power.node.instrument import PowerNode  # noqa: PLC0415 - for an agent only
+
+    return PowerNode.of(settings, context)
 
 
 def _load_command() -> "click.Command":

@@ -1,5 +1,7 @@
 """What the chart's objects of the agent mean."""
 
+import tomllib
+
 import pytest
 import yaml
 
@@ -213,3 +215,23 @@ def test_another_dns_can_be_given_and_none(helm, tmp_path):
     without = _ways_out(helm, tmp_path, dns=[])
     assert all(rule["to"] for rule in without)
     assert not [rule for rule in without if NAMES in rule.get("ports", [])]
+
+
+@pytest.mark.parametrize(("powercap", "is_read_only"), [("readOnly", True), ("writable", False)])
+def test_power_zones_are_mounted_where_no_runtime_masks_them(helm, powercap, is_read_only):
+    rendered = helm.render("--set", f"agent.powercap={powercap}")
+    spec = _spec(rendered)
+
+    volumes = {each["name"]: each for each in spec["volumes"]}
+    mounts = {each["name"]: each for each in spec["containers"][0]["volumeMounts"]}
+    table = tomllib.loads(rendered.get("ConfigMap", "temper-agent")["data"]["agent.toml"])
+    assert volumes["powercap"]["hostPath"]["path"] == "/sys/devices/virtual/powercap"
+    assert mounts["powercap"]["readOnly"] is is_read_only
+    assert table["plugins"]["power"]["node"] == {"powercap_path": mounts["powercap"]["mountPath"]}
+
+
+def test_power_zones_are_not_mounted_by_default(helm):
+    spec = _spec(helm.render())
+
+    assert "powercap" not in {each["name"] for each in spec["volumes"]}
+    assert "powercap" not in {each["name"] for each in spec["containers"][0]["volumeMounts"]}

@@ -30,6 +30,9 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{- $given = mergeOverwrite $given (deepCopy ($agent.canary.settings | default dict)) -}}
 {{- end -}}
 {{- $own := dict "pods" (dict "source" "kubernetes") "server" $server -}}
+{{- if $agent.powercap -}}
+{{- $_ := set $own "plugins" (dict "power" (dict "node" (dict "powercap_path" "/host/powercap"))) -}}
+{{- end -}}
 # Made by helm from agent.settings; docs/settings.md tells what can be set.
 {{- include "temper.toml" (dict "table" (mergeOverwrite $own $given) "path" "") }}
 {{- end -}}
@@ -125,6 +128,10 @@ volumeMounts:
 {{- if .Values.agent.hostPaths.boot }}
 - {name: boot, mountPath: /boot, readOnly: true}
 {{- end }}
+{{- with .Values.agent.powercap }}
+{{- /* Not at its own path: container runtimes mask that one after all mounts. */}}
+- {name: powercap, mountPath: /host/powercap, readOnly: {{ ne . "writable" }}}
+{{- end }}
 - {name: tmp, mountPath: /tmp}
 {{- end -}}
 
@@ -158,6 +165,10 @@ volumeMounts:
 {{- with $paths.boot }}
 - name: boot
   hostPath: {path: {{ . | quote }}, type: Directory}
+{{- end }}
+{{- if .root.Values.agent.powercap }}
+- name: powercap
+  hostPath: {path: /sys/devices/virtual/powercap, type: Directory}
 {{- end }}
 - name: tmp
   emptyDir: {sizeLimit: 64Mi}

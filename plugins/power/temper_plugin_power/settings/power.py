@@ -8,6 +8,7 @@ from attrs.validators import and_, deep_iterable, ge, instance_of, le, matches_r
 from temper_core import fit_settings, load_settings, setting
 from temper_plugin_power.classifier.hints import ALIASES
 from temper_plugin_power.settings.extender import ExtenderSettings
+from temper_plugin_power.settings.node import NodeSettings
 from temper_plugin_power.standing import MIN_CONFIDENCE
 
 PLUGIN = "power"
@@ -30,6 +31,7 @@ class PowerSettings:
         validator=and_(deep_iterable(matches_re(PREFIX)), max_len(MOST_ALIASES)),
     )
     extender: ExtenderSettings = ExtenderSettings()
+    node: NodeSettings = NodeSettings()
 
 
 def power_settings(path: Path | None) -> PowerSettings:

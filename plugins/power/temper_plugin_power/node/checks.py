@@ -1,0 +1,55 @@
+"""What ``temper doctor`` says of power: whether it can be read here, and capped."""
+
+import os
+from collections.abc import Iterator
+
+from temper_core import Check, CheckState
+from temper_plugin_power.node.kernel_numbers import read_number
+from temper_plugin_power.node.readings import why_unreadable
+from temper_plugin_power.node.zones import Powercap
+from temper_plugin_power.settings.node import NodeSettings
+
+READING, CAPPING = "power readings", "power caps"
+NOT_NEEDED = "nothing else needs it"
+MOUNT = "on a host run the agent as root; in a cluster set agent.powercap of the chart to writable"
+
+
+def power_checks(
+    powercap: Powercap, settings: NodeSettings, gpu_problem: str, message: str
+) -> Iterator[Check]:
+    """Yield a check of the readings, and one of the caps where they are asked for.
+
+    *gpu_problem* is why GPUs cannot be read, *message* why no cap is set.
+    """
+    yield _readings(powercap, gpu_problem)
+    if settings.actuate:
+        yield _caps(powercap, message)
+
+
+def _readings(powercap: Powercap, gpu_problem: str) -> Check:
+    gpus = "GPUs by nvidia-smi" if not gpu_problem else f"no GPUs: {gpu_problem}"
+    if not powercap.packages:
+        state = CheckState.UNKNOWN if gpu_problem else CheckState.OK
+        return Check(READING, state, f"not here: {powercap.why_none}; {gpus}", NOT_NEEDED)
+    for package in powercap.packages:
+        path = package.zone.energy
+        try:
+            read_number(path)
+        except OSError as error:
+            remedy = "run the agent as root; only root reads RAPL since Linux 5.10"
+            return Check(READING, CheckState.WARNING, why_unreadable(path, error), remedy)
+    names = ", ".join(package.name for package in powercap.packages)
+    return Check(READING, CheckState.OK, f"{names} by RAPL; {gpus}")
+
+
+def _caps(powercap: Powercap, message: str) -> Check:
+    if not powercap.packages:
+        detail = f"not here: {powercap.why_none}"
+        return Check(CAPPING, CheckState.WARNING, detail, "set actuate to false on this node")
+    blocked = [each.limit for each in powercap.packages if not os.access(each.limit, os.W_OK)]
+    if blocked:
+        return Check(CAPPING, CheckState.WARNING, f"{blocked[0]} is not writable", MOUNT)
+    if message:
+        remedy = "[plugins.power.node] names the file and its timeout"
+        return Check(CAPPING, CheckState.WARNING, f"no cap is set: {message}", remedy)
+    return Check(CAPPING, CheckState.OK, "the limits follow the specification")

@@ -1,0 +1,105 @@
+"""When the node's limits are set, and when they are lifted."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from temper_core import DocumentError, KernelValues, MachineError, Mode, Snapshot, StateDirectory
+from temper_plugin_power.node.capping import Action, Capping
+from temper_plugin_power.node.spec_file import CapSpec, read_spec
+from temper_plugin_power.node.zones import Package
+from temper_plugin_power.settings.durations import seconds
+from temper_plugin_power.settings.node import NodeSettings
+
+OFF = "actuate is off"
+NO_FILE = "spec_file is not set"
+NOT_ALONE = "another process of this host holds the limits"
+ONLY_OBSERVES = "not_asked"
+"""The status' reason of an agent that was started to observe."""
+STOPPED = "the agent stops"
+
+
+class Control:
+    """Follows the specification of the node. Only one thread may use it.
+
+    ``message`` is why no limit is set, empty while the specification is followed.
+    """
+
+    def __init__(
+        self, settings: NodeSettings, node: str, packages: Sequence[Package], state: StateDirectory
+    ) -> None:
+        self._settings = settings
+        self._node = node
+        self._state = state
+        self._values = KernelValues(state)
+        self.capping = Capping(packages, self._values)
+        self._has_packages = bool(packages)
+        self._has_taken_over = False
+        self.message = OFF
+
+    def turn(self, now: float, snapshot: Snapshot) -> list[Action]:
+        """Set or lift the limits at *now*, in seconds since 1970. Return what is new."""
+        try:
+            return self._turn(now, snapshot)
+        except MachineError as error:
+            self.message = str(error)
+            return []
+
+    def close(self) -> list[Action]:
+        """Lift every limit."""
+        return self.capping.close(STOPPED)
+
+    def _turn(self, now: float, snapshot: Snapshot) -> list[Action]:
+        if not self._may_have_left_something() and not self._settings.actuate:
+            self.message = OFF
+            return []
+        if not self._has_packages:
+            self.message = "there is no package to cap"
+            return []
+        if not self.capping.is_alone():
+            self.message = NOT_ALONE
+            return []
+        actions = self._take_over()
+        spec, self.message = self._spec(now, snapshot)
+        return actions + (
+            self.capping.lift(self.message) if spec is None else self.capping.apply(spec)
+        )
+
+    def _may_have_left_something(self) -> bool:
+        return not self._has_taken_over and self._state.used_bytes() > 0
+
+    def _take_over(self) -> list[Action]:
+        """Give back the limits of an agent that crashed, once."""
+        if self._has_taken_over:
+            return []
+        restored = self._values.take_over()
+        self._has_taken_over = True
+        told = [
+            Action("restored", path, "left by an agent that crashed") for path in restored.removed
+        ]
+        return told + [Action("error", left.path, left.why) for left in restored.left]
+
+    def _spec(self, now: float, snapshot: Snapshot) -> tuple[CapSpec | None, str]:
+        """Return what to follow, or None and why there is nothing."""
+        why = self._why_not(snapshot)
+        if why:
+            return None, why
+        path = Path(self._settings.spec_file)
+        try:
+            spec = read_spec(path, self._node)
+        except DocumentError as error:
+            return None, error.lines[0]
+        if spec.is_stale(now, seconds(self._settings.spec_timeout)):
+            return None, f"{path}: is of {spec.age_s(now):.0f} s ago, and spec_timeout is over"
+        return spec, ""
+
+    def _why_not(self, snapshot: Snapshot) -> str:
+        if not self._settings.actuate:
+            return OFF
+        if not self._settings.spec_file:
+            return NO_FILE
+        status = snapshot.status
+        if status.mode is Mode.SAFE_MODE and status.reason == "requested":
+            return "safe mode is requested"
+        if status.mode is Mode.OBSERVE_ONLY and status.reason == ONLY_OBSERVES:
+            return "the agent only observes"
+        return ""

@@ -1,0 +1,134 @@
+"""The node's power in the agent: its section, metrics, checks and events, and the caps."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from temper_core import (
+    Check,
+    EventKind,
+    EventLevel,
+    InstrumentContext,
+    Metric,
+    OpenInstrument,
+    Snapshot,
+)
+from temper_plugin_power.node.capping import Action
+from temper_plugin_power.node.checks import power_checks
+from temper_plugin_power.node.control import Control
+from temper_plugin_power.node.families import NodePower, node_metrics
+from temper_plugin_power.node.gpus import GpuReader
+from temper_plugin_power.node.readings import PackageReader
+from temper_plugin_power.node.section import power_section
+from temper_plugin_power.node.tier_shares import tier_watts
+from temper_plugin_power.node.zones import Powercap, find_packages
+from temper_plugin_power.settings.durations import seconds
+from temper_plugin_power.settings.node import NodeSettings
+
+KINDS = (
+    EventKind("power_cap_applied", "A power limit was set; the subject is the package."),
+    EventKind("power_cap_restored", "A power limit was given back; the subject is the package."),
+    EventKind(
+        "power_cap_blocked",
+        "A power limit cannot be set here; the subject is the package.",
+        level=EventLevel.WARNING,
+    ),
+    EventKind(
+        "power_cap_error",
+        "A power limit was not set or given back; the subject is the package.",
+        level=EventLevel.WARNING,
+    ),
+)
+
+
+class PowerNode(OpenInstrument):
+    """Reads the power of the node at each look, and sets its limits if it is told to."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        context: InstrumentContext,
+        powercap: Powercap,
+        gpus: GpuReader,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._context = context
+        self._powercap = powercap
+        self._reader = PackageReader(powercap.packages)
+        self._gpus = gpus
+        self._clock = clock
+        self._control = Control(settings, context.node, powercap.packages, context.state)
+        self._next_turn_s = 0.0
+        self._actions: Counter[str] = Counter()
+        self._seen = NodePower()
+
+    @classmethod
+    def of(
+        cls,
+        settings: NodeSettings,
+        context: InstrumentContext,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> Self:
+        """Find what can be read on this machine."""
+        gpus = GpuReader(seconds(settings.interval))
+        powercap = find_packages(Path(settings.powercap_path))
+        return cls(settings, context, powercap, gpus, clock)
+
+    def section(self, snapshot: Snapshot) -> Mapping[str, Any]:
+        """Read the power of the window, and return it."""
+        self._read(snapshot)
+        return power_section(
+            self._seen,
+            self._powercap,
+            self._gpus.problem,
+            self._control,
+            actuates=self._settings.actuate,
+        )
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Set or lift the limits, once in an interval."""
+        if snapshot.monotonic_s >= self._next_turn_s:
+            self._next_turn_s = snapshot.monotonic_s + seconds(self._settings.interval)
+            self._record(self._control.turn(time.time(), snapshot))
+
+    def metrics(self) -> Iterable[Metric]:
+        """Return the readings of the last window."""
+        return node_metrics(self._context.node, self._seen, self._actions)
+
+    def checks(self) -> Iterable[Check]:
+        """Return whether power can be read here, and capped."""
+        message = self._control.message
+        return power_checks(self._powercap, self._settings, self._gpus.problem, message)
+
+    def events(self) -> Iterable[EventKind]:
+        """Declare the events of caps."""
+        return KINDS
+
+    def defects(self) -> Iterable[str]:
+        """Return why counters cannot be read."""
+        return self._seen.power.problems
+
+    def close(self) -> None:
+        """Give back every limit."""
+        self._gpus.close()
+        self._record(self._control.close())
+
+    def _read(self, snapshot: Snapshot) -> None:
+        now_s = self._clock()
+        power = self._reader.read(now_s)
+        self._gpus.turn(now_s)
+        watts = power.package_watts
+        tiers = {} if watts is None else tier_watts(watts, snapshot)
+        self._seen = NodePower(power, tiers, self._gpus.gpus, self._backends())
+
+    def _backends(self) -> tuple[str, ...]:
+        here = {"rapl": bool(self._powercap.packages), "host-nvidia": bool(self._gpus.gpus)}
+        return tuple(name for name, is_here in here.items() if is_here) or ("none",)
+
+    def _record(self, actions: Iterable[Action]) -> None:
+        for action in actions:
+            self._actions[action.kind] += 1
+            self._context.record(f"power_cap_{action.kind}", action.package, action.detail)

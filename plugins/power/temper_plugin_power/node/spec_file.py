@@ -1,0 +1,106 @@
+"""The caps that a node is to have, from a file with its NodeTwin."""
+
+import os
+import stat
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attrs import frozen
+
+from temper_core import DocumentError, parse_json, parse_yaml, read_text
+from temper_plugin_power.resources.fields import text_at, value_at
+
+LARGEST_BYTES = 1024 * 1024
+YAML = (".yaml", ".yml")
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+EARLY_S = 60.0
+"""The clock of the writer may be ahead by so much."""
+MOST_WATTS = 100_000
+
+
+@frozen
+class CapSpec:
+    """The CPU cap of a node: watts of each package, or percent of its maximum. None is no cap."""
+
+    watts: float | None
+    percent: float | None
+    at: float
+    """When it was last said, in seconds since 1970."""
+
+    def age_s(self, now: float) -> float:
+        """Return its age in seconds."""
+        return now - self.at
+
+    def is_stale(self, now: float, timeout_s: float) -> bool:
+        """Return whether it is older than *timeout_s*, or of the future."""
+        return not -EARLY_S <= self.age_s(now) <= timeout_s
+
+
+def read_spec(path: Path, node: str) -> CapSpec:
+    """Return the caps in the file at *path*, which must be a NodeTwin of *node*.
+
+    Raises DocumentError, also for a file that another user may change.
+    """
+    _refuse_writers(path)
+    text = read_text(path, largest_bytes=LARGEST_BYTES)
+    source = str(path)
+    if path.suffix in YAML:
+        documents = [each for each in parse_yaml(text, source=source, aliases=False) if each]
+    else:
+        documents = [parse_json(text, source=source)]
+    if len(documents) != 1 or not isinstance(documents[0], Mapping):
+        raise DocumentError(source, ["must be one NodeTwin"])
+    return _spec(documents[0], node, path)
+
+
+def _spec(document: Mapping[str, object], node: str, path: Path) -> CapSpec:
+    if document.get("kind") != "NodeTwin":
+        raise DocumentError(str(path), ["kind: must be NodeTwin"])
+    named = text_at(document, "spec.nodeName")
+    if named != node:
+        problem = f"spec.nodeName: must be {node!r}, the name of this node, not {named[:253]!r}"
+        raise DocumentError(str(path), [problem])
+    key = "spec.cpu.packagePowerCap"
+    return CapSpec(
+        watts=_number(document, f"{key}Watts", 1, MOST_WATTS, path),
+        percent=_number(document, f"{key}PctOfMax", 0.1, 100, path),
+        at=_said_at(document, path),
+    )
+
+
+def _number(
+    document: Mapping[str, object], key: str, least: float, most: float, path: Path
+) -> float | None:
+    value = value_at(document, key)
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise DocumentError(str(path), [f"{key}: must be a number from {least} to {most}"])
+    return float(value)
+
+
+def _said_at(document: Mapping[str, object], path: Path) -> float:
+    """Return when the operator has last updated the object, else when the file was written."""
+    text = text_at(document, "status.lastUpdated")
+    try:
+        if not text:
+            return path.stat().st_mtime
+        updated = datetime.fromisoformat(text)
+        return updated.replace(tzinfo=updated.tzinfo or UTC).timestamp()
+    except (OSError, ValueError, OverflowError) as error:
+        problem = f"status.lastUpdated: must be a time of RFC 3339, not {text[:40]!r}"
+        raise DocumentError(str(path), [problem]) from error
+
+
+def _refuse_writers(path: Path) -> None:
+    """Raise DocumentError if anybody but root and this user may change the file."""
+    try:
+        for each in (path, path.parent):
+            status = each.stat()
+            if status.st_uid not in (0, os.geteuid()) or status.st_mode & OTHERS_MAY_WRITE:
+                problem = f"{each}: nobody but root and the agent's user may be able to write it"
+                raise DocumentError(str(path), [problem])
+    except OSError as error:
+        raise DocumentError(str(path), [error.strerror or str(error)]) from error

@@ -1,0 +1,34 @@
+"""The settings of the node's side: the table ``[plugins.power.node]``."""
+
+from attrs import frozen
+from attrs.validators import matches_re
+
+from temper_core import setting
+from temper_plugin_power.settings.durations import duration
+
+
+@frozen
+class NodeSettings:
+    """Readings and caps of the node's power, in the agent."""
+
+    actuate: bool = setting(
+        False,
+        "Whether the agent sets power caps. Without it, the agent only reads.",
+    )
+    spec_file: str = setting(
+        "",
+        "The absolute path of the file with the caps: a NodeTwin of this node.",
+        validator=matches_re(r"(/.+)?"),
+    )
+    powercap_path: str = setting(
+        "/sys/class/powercap",
+        "The absolute path of the kernel's powercap, or of a mount of "
+        "/sys/devices/virtual/powercap, which container runtimes mask.",
+        validator=matches_re(r"/.+"),
+    )
+    interval: str = duration(
+        "20s", "The time between two looks at the file, and between two readings of GPUs."
+    )
+    spec_timeout: str = duration(
+        "5m", "The age of what the file says after which the caps are lifted."
+    )

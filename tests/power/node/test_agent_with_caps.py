@@ -1,0 +1,91 @@
+"""A real agent that caps the packages of a made tree: its end, its crash, and temper restore."""
+
+import json
+import signal
+from contextlib import ExitStack
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.core.agent.running_agent import RunningAgent
+from tests.own_host import NO_OWN_HOSTS, OwnHost, has_own_hosts
+from tests.power.node.rapl_tree import RaplTree
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return RaplTree(tmp_path / "sys", packages=1)
+
+
+@pytest.fixture
+def start(tmp_path, tree, monkeypatch):
+    monkeypatch.setenv("NODE_NAME", "n1")
+    twin = {
+        "kind": "NodeTwin",
+        "spec": {"nodeName": "n1", "cpu": {"packagePowerCapWatts": 100}},
+        "status": {"lastUpdated": datetime.now(UTC).isoformat()},
+    }
+    tmp_path.chmod(0o700)
+    (tmp_path / "twin.json").write_text(json.dumps(twin))
+    settings = (
+        "[scheduler]\nenforce = true\nengine = '/bin/false'\n"
+        "[plugins.power.node]\nactuate = true\ninterval = '1s'\nspec_timeout = '1h'\n"
+        f"spec_file = '{tmp_path}/twin.json'\npowercap_path = '{tree.powercap}'\n"
+    )
+    with ExitStack() as running:
+
+        def launch():
+            agent = RunningAgent(tmp_path, settings=settings, enforces=True)
+            running.callback(agent.stop)
+            return agent
+
+        yield launch
+
+
+def capped(agent, tree):
+    return agent.wait_for(lambda: tree.limit_watts() == 100.0, "cap")
+
+
+def test_a_cap_ends_with_the_agent(start, tree):
+    agent = start()
+    capped(agent, tree)
+    section = agent.wait_for(
+        lambda: agent.observation()["sections"]["power"]["caps"]["watts"], "section"
+    )
+    checks = {each["name"]: each["state"] for each in agent.get("/checks").json()["checks"]}
+
+    assert section == {"package-0": 100.0}
+    assert checks["power caps"] == "ok"
+    assert agent.stop() == 0
+    assert tree.limit_watts() == 150.0
+
+
+@pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)
+def test_a_cap_of_a_killed_agent_is_given_back_by_restore(start, tree, tmp_path):
+    agent = start()
+    capped(agent, tree)
+    agent.stop(signal.SIGKILL)
+    during = tree.limit_watts()
+
+    host = OwnHost(tmp_path)
+    try:
+        done = host.temper("restore", "--settings", str(agent.path))
+    finally:
+        host.close()
+
+    assert (during, tree.limit_watts()) == (100.0, 150.0)
+    assert "constraint_0_power_limit_uw: 150000000 again" in done.stdout
+
+
+def test_a_cap_of_a_killed_agent_is_given_back_at_the_next_start(start, tree, tmp_path):
+    capped(agent := start(), tree)
+    agent.stop(signal.SIGKILL)
+    (tmp_path / "twin.json").unlink()
+
+    agent = start()
+    agent.wait_for(lambda: tree.limit_watts() == 150.0, "former limit")
+    events = agent.get("/events").json()["events"]
+
+    assert "left by an agent that crashed" in [
+        event["reason"] for event in events if event["kind"] == "power_cap_restored"
+    ]
