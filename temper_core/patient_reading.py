@@ -26,37 +26,53 @@ SLOW_S = 0.005
 OWNER_WAIT_S = 0.3
 """The time that the slow reads of one owner may take in ``WINDOW_S``."""
 WINDOW_S = 10.0
-OWNER_DEPTH, USER_DEPTH = 3, 2
-"""The components of a cgroup's path that name its owner, and those of a user with many sessions."""
+OWNER_DEPTH, POD_DEPTH, USER_DEPTH = 3, 8, 2
+"""The components of a cgroup's path that name its owner, those in which a pod is looked for, and
+those of a user with many sessions."""
 USER_SLICE = "user.slice"
 UNITS = (".service", ".scope")
 POD = re.compile(r"(.*-)?pod[0-9a-f_-]{32,36}(\.slice)?")
 """The cgroup of a pod of Kubernetes. Each of its containers has one below."""
+CONTAINER = re.compile(r"(.*-)?[0-9a-f]{64}(\.scope)?")
+"""The cgroup of a container, which chooses the names below it."""
 
 OwnerOf = Callable[[int], str]
 
 
 def cgroup_owner(proc_root: Path | str) -> OwnerOf:
-    """Return a function that names the owner of a process by the process's cgroup."""
+    """Return a function that names the owner of a process by the process's cgroup.
+
+    From a private cgroup namespace, which a container has, the kernel shows a path outside of it
+    with ``..`` for each level up (cgroup_namespaces(7)).
+    """
 
     def owner_of(pid: int) -> str:
         with suppress(OSError):
-            for line in Path(f"{proc_root}/{pid}/cgroup").read_text(errors="replace").splitlines():
-                if line.startswith("0::"):
-                    return _owner(line[len("0::/") :].split("/"))
+            return _owner(_path(Path(f"{proc_root}/{pid}/cgroup").read_text(errors="replace")))
         return ""
 
     return owner_of
 
 
+def _path(proc_cgroup: str) -> list[str]:
+    """Return the components of the cgroup v2 path, on a hybrid host of a v1 path."""
+    paths: dict[str, list[str]] = {}
+    for line in proc_cgroup.splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        paths[controllers] = [part for part in path.split("/") if part not in ("", "..")]
+    by_worth = (paths.get(""), paths.get("name=systemd"), *paths.values())
+    return next((path for path in by_worth if path), [])
+
+
 def _owner(parts: list[str]) -> str:
     """Return the pod, unit or user that *parts* belong to. It makes its own cgroups below that."""
-    if parts[0] == USER_SLICE:
+    if parts[:1] == [USER_SLICE]:
         return "/".join(parts[:USER_DEPTH])
-    for depth, part in enumerate(parts[:OWNER_DEPTH], 1):
+    for depth, part in enumerate(parts[:POD_DEPTH], 1):
         # k3s.service/kubepods/... is above the pods of all users.
-        is_unit = depth > 1 and part.endswith(UNITS)
-        if is_unit or POD.fullmatch(part):
+        is_unit = 1 < depth <= OWNER_DEPTH and part.endswith(UNITS)
+        if is_unit or POD.fullmatch(part) or CONTAINER.fullmatch(part):
             return "/".join(parts[:depth])
     return "/".join(parts[:OWNER_DEPTH])
 

@@ -1,6 +1,10 @@
 """Reads that block are left behind, and few of them."""
 
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +18,7 @@ from temper_core.patient_reading import (
 )
 from tests.core.steering.processes import until
 
+UNIFIED = (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
 POD = "8f1c2d3e_4a5b_6c7d_8e9f_0a1b2c3d4e5f"
 
 
@@ -148,7 +153,7 @@ def test_an_owner_whose_processes_answer_slowly_is_left_out_for_a_while(monkeypa
         (f"/user.slice/user-1.slice/pod{POD}", "user-1.slice"),
         ("/system.slice/docker-1.scope", "docker-1.scope"),
         ("/system.slice/ci.service/own-name", "ci.service"),
-        ("/", ""),
+        ("/", "other"),
     ],
 )
 def test_the_owner_of_a_process_is_its_pod_user_or_service(tmp_path, path, owner):
@@ -156,6 +161,79 @@ def test_the_owner_of_a_process_is_its_pod_user_or_service(tmp_path, path, owner
     (tmp_path / "7/cgroup").write_text(f"1:cpu:/other\n0::{path}\n")
 
     assert cgroup_owner(tmp_path)(7).rpartition("/")[2] == owner
+
+
+OTHER_POD = POD.replace("8f1", "9e2")
+
+
+@pytest.mark.parametrize(
+    ("text", "owner"),
+    [
+        (
+            f"0::/../../../kubepods-besteffort.slice/kubepods-besteffort-pod{POD}.slice/cri-1.scope",
+            f"kubepods-besteffort.slice/kubepods-besteffort-pod{POD}.slice",
+        ),
+        (f"0::/../../kubepods-pod{POD}.slice/cri-1.scope/own/names", f"kubepods-pod{POD}.slice"),
+        ("0::/../../../../system.slice/ssh.service", "system.slice/ssh.service"),
+        ("0::/../../../../user.slice/user-1.slice/session-7.scope", "user.slice/user-1.slice"),
+        ("0::/", ""),
+        (f"0::/a/b/c/d/e/pod{POD}/x", f"a/b/c/d/e/pod{POD}"),
+        (f"0::/docker/{'a' * 64}/pod{POD}/x", f"docker/{'a' * 64}"),
+        (
+            f"2:cpu,cpuacct:/kubepods/pod{POD}/x\n1:name=systemd:/kubepods/pod{OTHER_POD}/x\n0::/",
+            f"kubepods/pod{OTHER_POD}",
+        ),
+        (
+            f"2:cpu,cpuacct:/kubepods/burstable/pod{POD}/x\n1:name=systemd:/",
+            f"kubepods/burstable/pod{POD}",
+        ),
+    ],
+)
+def test_the_owner_is_found_from_a_cgroup_namespace_and_on_a_hybrid_host(tmp_path, text, owner):
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/cgroup").write_text(f"{text}\n")
+
+    assert cgroup_owner(tmp_path)(7) == owner
+
+
+def test_the_pods_of_another_class_are_different_owners_in_a_real_cgroup_namespace():
+    """As the agent of the chart sees them: its container has a cgroup namespace of its own."""
+    unified = next((root for root in UNIFIED if (root / "cgroup.procs").exists()), None)
+    if os.geteuid() != 0 or unified is None:
+        pytest.skip("needs root and cgroup v2")
+    top = unified / f"temper-test-{os.getpid()}.slice"
+    mine = top / "own.slice/agent.scope"
+    pods = [
+        top / f"kubepods-besteffort.slice/kubepods-besteffort-pod{uid}.slice"
+        for uid in (POD, OTHER_POD)
+    ]
+    sleepers = []
+    try:
+        for directory in (mine, *pods):
+            directory.mkdir(parents=True)
+        for pod in pods:
+            sleepers.append(subprocess.Popen(["sleep", "60"]))
+            (pod / "cgroup.procs").write_text(str(sleepers[-1].pid))
+        asked = " ".join(str(sleeper.pid) for sleeper in sleepers)
+        code = (
+            "import sys; from temper_core.patient_reading import cgroup_owner;"
+            f"print(*map(cgroup_owner('/proc'), map(int, '{asked}'.split())))"
+        )
+        entering = f'echo $$ > {mine}/cgroup.procs && exec unshare -C {sys.executable} -c "{code}"'
+        shown = subprocess.run(["sh", "-c", entering], capture_output=True, text=True, check=True)
+    finally:
+        for sleeper in sleepers:
+            sleeper.kill()
+            sleeper.wait()
+        for directory in (*pods, pods[0].parent, mine, mine.parent, top):
+            directory.rmdir()
+
+    owners = shown.stdout.split()
+    assert len(set(owners)) == 2
+    assert [owner.rpartition("pod")[2] for owner in owners] == [
+        f"{POD}.slice",
+        f"{OTHER_POD}.slice",
+    ]
 
 
 def test_a_process_that_has_ended_has_no_owner(tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
 from temper_core.records.checks import Check, failed, ok, unknown, warning
+from temper_core.scheduler.host.own_cgroup import cgroups_of_this_process
 from temper_core.scheduler.host.processes import (
     field_of,
     status_field,
@@ -212,10 +213,7 @@ def memory_limit(roots: Roots) -> int | None:
 
     ``memory.high`` counts too: beyond it the kernel throttles a load so far that it never ends.
     """
-    lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
-    unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    folder = roots.cgroup / unified.strip("/")
-    folders = [path for path in (folder, *folder.parents) if path.is_relative_to(roots.cgroup)]
+    folders = cgroups_of_this_process(roots)
     files = [path / name for path in folders for name in ("memory.max", "memory.high")]
     return min((limit for limit in map(read_number, files) if limit is not None), default=None)
 

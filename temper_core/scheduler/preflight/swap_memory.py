@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from temper_core.scheduler.host.own_cgroup import cgroups_of_this_process
 from temper_core.scheduler.host.roots import Roots, read_line, read_number
 
 MIB = 1024 * 1024
@@ -27,12 +28,9 @@ def why_no_room(roots: Roots) -> str:
 
 def _rooms(roots: Roots) -> Iterator[tuple[Path, int]]:
     """Yield each limited cgroup around this process and its free bytes, page cache included."""
-    lines = (read_line(roots.proc / "self/cgroup") or "").splitlines()
-    unified = next((line[3:] for line in lines if line.startswith("0::")), "/")
-    folder = roots.cgroup / unified.strip("/")
-    for cgroup in (folder, *folder.parents):
+    for cgroup in cgroups_of_this_process(roots):
         limit, used = read_number(cgroup / "memory.max"), read_number(cgroup / "memory.current")
-        if cgroup.is_relative_to(roots.cgroup) and limit is not None and used is not None:
+        if limit is not None and used is not None:
             yield cgroup, limit - used + (_field(cgroup / "memory.stat", "inactive_file") or 0)
 
 

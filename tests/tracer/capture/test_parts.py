@@ -263,6 +263,15 @@ def test_room_is_made_by_number_and_by_bytes_from_the_oldest_on(tmp_path):
     assert len(list(tmp_path.iterdir())) == 4
 
 
+def test_traces_of_a_clock_that_ran_ahead_are_removed_first(tmp_path):
+    store = kept(tmp_path, 10, 10)
+    for number in range(2):
+        (tmp_path / f"2999010{number + 1}-000000-abcd.pftrace").write_bytes(b"x" * 10)
+
+    assert store.ids()[0] == "20260102-000000-abcd"
+    assert store.make_room(10) == ["29990101-000000-abcd"]
+
+
 def test_what_an_interrupted_capture_left_is_removed(tmp_path):
     store = kept(tmp_path, 1)
     for name in ("a.partial", "20260109-000000-abcd.json", "20260109-000000-abcd.node", "x.end"):

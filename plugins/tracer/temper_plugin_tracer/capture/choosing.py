@@ -110,15 +110,22 @@ class Chooser:
 
 
 def unified_root(proc_root: str = "/proc") -> Path | None:
-    """Return the mount point of the whole cgroup v2 hierarchy."""
+    """Return the mount point of the whole cgroup v2 hierarchy, None without one.
+
+    From a private cgroup namespace, such as a container's, the kernel shows the root of a mount
+    outside of it as ``/../..`` (cgroup_namespaces(7)).
+    """
     try:
         lines = Path(proc_root, "self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
         return None
     for line in lines:
         left, _, right = (part.split() for part in line.partition(" - "))
-        if right[:1] == [CGROUP2] and left[3] == "/":
-            return Path(left[4].replace("\\040", " "))
+        if right[:1] == [CGROUP2] and set(left[3].split("/")) <= {"", ".."}:
+            point = Path(left[4].replace("\\040", " "))
+            # Every cgroup but the root of the hierarchy has this file (cgroup-v2.rst).
+            if not (point / "cgroup.type").exists():
+                return point
     return None
 
 

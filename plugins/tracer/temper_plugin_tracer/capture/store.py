@@ -23,7 +23,11 @@ LARGEST_SUMMARY = 256 * 1024
 
 def new_id() -> str:
     """Return the id of a new capture. Later ids sort after earlier ones."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.urandom(2).hex()}"
+    return f"{_moment()}-{os.urandom(2).hex()}"
+
+
+def _moment() -> str:
+    return time.strftime("%Y%m%d-%H%M%S", time.gmtime())
 
 
 @frozen
@@ -33,10 +37,16 @@ class Store:
     directory: Path
 
     def ids(self) -> list[str]:
-        """Return the ids, the newest first."""
+        """Return the ids, the newest first.
+
+        An id of the future, from a clock that ran ahead, counts as old. Otherwise it would stay
+        for ever, in place of later captures.
+        """
+        now = _moment()
         names = (path.name for path in self.directory.glob(f"*{TRACE}"))
         ids = (name.removesuffix(TRACE) for name in names)
-        return sorted((each for each in ids if ID.fullmatch(each)), reverse=True)
+        known = (each for each in ids if ID.fullmatch(each))
+        return sorted(known, key=lambda each: (each[: len(now)] <= now, each), reverse=True)
 
     def trace(self, capture: str) -> Path | None:
         """Return the trace of a finished capture."""
