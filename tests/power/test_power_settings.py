@@ -75,3 +75,35 @@ def test_a_setting_that_does_not_fit_is_named(read, line, problem):
 def test_an_alias_is_a_prefix_of_annotations(read, alias):
     with pytest.raises(DocumentError, match="annotation_aliases"):
         read("[plugins.power]", f'annotation_aliases = ["{alias}"]')
+
+
+@pytest.mark.parametrize(
+    ("table", "line", "problem"),
+    [
+        ("", 'node_selector = "managed"', "node_selector"),
+        ("", 'node_selector = "a=b,"', "node_selector"),
+        (".classifier", 'prometheus_url = "prometheus"', "must be such as http://prometheus:9090"),
+        (".classifier", 'energy = "kepler"', "classifier.energy"),
+        (".classifier", "gpu_proxy_watts = 0", "classifier.gpu_proxy_watts"),
+        (".classifier", 'skip_namespaces = ["A"]', "classifier.skip_namespaces"),
+        (".operator", 'policy = "static"', "operator.policy"),
+        (".operator", "static_hp_frac = 1.01", "operator.static_hp_frac"),
+        (".operator", "queue_perf_per_hp_node = 0", "operator.queue_perf_per_hp_node"),
+        (".operator.caps", "cpu_eco_pct = 101", "operator.caps.cpu_eco_pct"),
+        (".operator", "dry_run = 0", "operator.dry_run: must be true or false"),
+    ],
+)
+def test_a_setting_of_the_operator_that_does_not_fit_is_named(read, table, line, problem):
+    with pytest.raises(DocumentError) as raised:
+        read(f"[plugins.power{table}]", line)
+
+    assert problem in str(raised.value)
+
+
+def test_the_defaults_of_the_operator_touch_no_node():
+    settings = PowerSettings()
+
+    assert settings.operator.dry_run
+    assert settings.classifier.interval == "30s"
+    assert settings.classifier.reclassify_interval == "15m"
+    assert settings.node_selector == "joulie.io/managed=true"

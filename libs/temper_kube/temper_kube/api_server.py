@@ -79,6 +79,10 @@ class ApiServer:
         """Merge *change* into an object."""
         return self._ask("PATCH", path, change, media_type=media_type)
 
+    def delete(self, path: str, options: Json | None = None) -> None:
+        """Delete an object. *options* are DeleteOptions, such as preconditions."""
+        self._ask("DELETE", path, options)
+
     def list(
         self, path: str, labels: str = "", *, fields: str = "", accept: str = ""
     ) -> list[Json]:

@@ -38,10 +38,11 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
 
 @hookimpl
 def temper_metrics() -> list[MetricFamily]:
-    """Declare the families of the node's side."""
-    from temper_plugin_power.node.families import FAMILIES  # noqa: PLC0415 - for pages only
+    """Declare what the agent and the servers export."""
+    from temper_plugin_power.families.operator import OPERATOR  # noqa: PLC0415 - for pages only
+    from temper_plugin_power.node.families import FAMILIES  # noqa: PLC0415 - the same
 
-    return list(FAMILIES)
+    return [*FAMILIES, *OPERATOR]
 
 
 @hookimpl

@@ -2,8 +2,6 @@
 
 import copy
 import json
-import os
-import subprocess
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +9,6 @@ from click.testing import CliRunner
 
 from temper_core import Pod
 from temper_plugin_power.commands.power import command
-from temper_plugin_power.resources.definitions import definitions
 from temper_plugin_power.workloads.energy import Dialect
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
 from temper_plugin_power.workloads.profiling import profile_workloads
@@ -30,34 +27,6 @@ TWIN = {
         "gpu": {"powerCap": {"scope": "perGpu", "capPctOfMax": 62.5}},
     },
 }
-
-
-@pytest.fixture(scope="module")
-def kubectl(cluster):
-    def run(*arguments, given=None):
-        done = subprocess.run(
-            ["kubectl", "-n", "shop", *arguments],
-            env={**os.environ, **cluster.environment},
-            check=False,
-            capture_output=True,
-            text=True,
-            input=given,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _kinds(cluster, kubectl):
-    """Add the kinds to the cluster for this module."""
-    cluster.make({"kind": "Namespace", "metadata": {"name": "shop"}})
-    applied = json.dumps(definitions())
-    kubectl("apply", "-f", "-", given=applied)
-    kubectl("wait", "--for=condition=established", "--timeout=60s", "-f", "-", given=applied)
-    yield
-    kubectl("delete", "--wait=false", "-f", "-", given=applied)
 
 
 def a_profile_object():
@@ -194,7 +163,7 @@ def test_what_kubectl_prints_of_a_cluster_is_scored(cluster, kubectl, tmp_path):
 
     capped = next(each for each in json.loads(done.stdout) if each["node"] == "capped")
     assert capped["terms"]["base"] == 60
-    assert capped["rejected"].endswith("(class from profile)")
+    assert capped["rejected"].endswith("(class from profile shop/statefulset-web)")
 
 
 def _set(document, path, value):

@@ -10,6 +10,11 @@ from temper_plugin_power.classifier.demands import Demand
 
 HIGH_CONFIDENCE = 0.7
 MEDIUM_CONFIDENCE = 0.5
+BANDS = {
+    "high": "high-confidence",
+    "medium": "medium-confidence",
+    "low": "low-confidence (hints only)",
+}
 
 
 @frozen
@@ -31,7 +36,7 @@ class PowerProfile:
     @property
     def summary(self) -> str:
         """The confidence and the demands in some words."""
-        words = [_band(self.confidence), f"cpu={self.cpu.intensity}/{self.cpu.bound}"]
+        words = [BANDS[band(self.confidence)], f"cpu={self.cpu.intensity}/{self.cpu.bound}"]
         if self.gpu.intensity != "none":
             words.append(f"gpu={self.gpu.intensity}/{self.gpu.bound}")
         return " ".join(words)
@@ -59,12 +64,11 @@ class PowerProfile:
         }
 
 
-def _band(confidence: float) -> str:
+def band(confidence: float) -> str:
+    """Return the band of a confidence: high, medium or low."""
     if confidence >= HIGH_CONFIDENCE:
-        return "high-confidence"
-    if confidence >= MEDIUM_CONFIDENCE:
-        return "medium-confidence"
-    return "low-confidence (hints only)"
+        return "high"
+    return "medium" if confidence >= MEDIUM_CONFIDENCE else "low"
 
 
 def _status_of(demand: Demand) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from temper_plugin_power.commands.prometheus_options import (
     prometheus_options,
 )
 from temper_plugin_power.commands.tables import cases_as_text, workloads_as_text
-from temper_plugin_power.workloads.profiling import profile_workloads
+from temper_plugin_power.workloads.profiling import ProfilingChoices, profile_workloads
 
 SOURCES = "give either --cases, or --pods with or without --metrics, or --prometheus"
 
@@ -106,7 +106,7 @@ def _classify_pods(
         file.with_metrics(given),
         dialect=given.dialect,
         window_s=given.window_s,
-        derives_class=derives_class,
+        choices=ProfilingChoices(derives_class=derives_class),
     )
     unknown = file.unknown(given) if is_file else []
     told = [f"metrics of pods that are not in the list: {named(unknown)}"] if unknown else []

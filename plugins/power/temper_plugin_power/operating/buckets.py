@@ -26,14 +26,19 @@ def bucket_of(
     profile: PowerProfile | None,
 ) -> Bucket:
     """Return the bucket of a pod: by annotation and constraints, then by its *profile*."""
-    explicit = _explicit(annotations, spec)
+    return bucket_by(explicit_bucket(annotations, spec), hints, profile)
+
+
+def bucket_by(explicit: Bucket, hints: Hints, profile: PowerProfile | None) -> Bucket:
+    """Return the bucket of a pod whose own bucket is *explicit*."""
     follows = explicit is Bucket.GENERAL and hints.workload_class is None and profile is not None
     if follows and profile is not None and profile.workload_class == "performance":
         return Bucket.PERFORMANCE
     return explicit
 
 
-def _explicit(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> Bucket:
+def explicit_bucket(annotations: Mapping[str, str], spec: Mapping[str, Any]) -> Bucket:
+    """Return the bucket of a pod by its own annotation and constraints."""
     selected = _table(spec, "nodeSelector").get(PROFILE_KEY)
     wanted = list(_expressions(spec))
     is_annotated = annotations.get(CLASS_KEY, "").strip() == "performance"

@@ -1,6 +1,6 @@
 """How many nodes are performance nodes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import ceil
 
@@ -50,20 +50,26 @@ def swapped_profiles(nodes: int, now_s: int, interval_s: int) -> list[str]:
 
 
 def demand_of(
-    profiles: Iterable[PowerProfile | None], min_confidence: float = MIN_CONFIDENCE
+    profiles: Iterable[PowerProfile | None],
+    min_confidence: float = MIN_CONFIDENCE,
+    weights: Mapping[str, Fraction] = WEIGHTS,
 ) -> Fraction:
     """Return the weighted demand of performance-only pods, by the profiles of their workloads."""
-    return sum((weight(profile, min_confidence) for profile in profiles), Fraction(0))
+    return sum((weight(profile, min_confidence, weights) for profile in profiles), Fraction(0))
 
 
-def weight(profile: PowerProfile | None, min_confidence: float = MIN_CONFIDENCE) -> Fraction:
+def weight(
+    profile: PowerProfile | None,
+    min_confidence: float = MIN_CONFIDENCE,
+    weights: Mapping[str, Fraction] = WEIGHTS,
+) -> Fraction:
     """Return the weight of a pod by its intensity: 1 without a profile that counts."""
     if profile is None:
         return Fraction(1)
     intensities = {"cpu.intensity": profile.cpu.intensity, "gpu.intensity": profile.gpu.intensity}
-    weights = [
-        WEIGHTS[intensity]
+    counted = [
+        weights[intensity]
         for path, intensity in intensities.items()
-        if intensity in WEIGHTS and profile.counts(path, min_confidence)
+        if intensity in weights and profile.counts(path, min_confidence)
     ]
-    return max(weights, default=Fraction(1))
+    return max(counted, default=Fraction(1))

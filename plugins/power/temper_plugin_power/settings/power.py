@@ -7,12 +7,16 @@ from attrs.validators import and_, deep_iterable, ge, instance_of, le, matches_r
 
 from temper_core import fit_settings, load_settings, setting
 from temper_plugin_power.classifier.hints import ALIASES
+from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.extender import ExtenderSettings
 from temper_plugin_power.settings.node import NodeSettings
+from temper_plugin_power.settings.operator import OperatorSettings
 from temper_plugin_power.standing import MIN_CONFIDENCE
 
 PLUGIN = "power"
 MOST_ALIASES = 8
+_REQUIREMENT = r"[A-Za-z0-9./_-]{1,317}=[A-Za-z0-9._-]{0,63}"
+SELECTOR = rf"({_REQUIREMENT}(,{_REQUIREMENT})*)?"
 PREFIX = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?"
 
 
@@ -30,8 +34,15 @@ class PowerSettings:
         "More prefixes of the pod annotations. Those of joulie.io/ win.",
         validator=and_(deep_iterable(matches_re(PREFIX)), max_len(MOST_ALIASES)),
     )
+    node_selector: str = setting(
+        "joulie.io/managed=true",
+        "The labels of the nodes that are in scope, separated by commas. Empty is all nodes.",
+        validator=matches_re(SELECTOR),
+    )
+    classifier: ClassifierSettings = ClassifierSettings()
     extender: ExtenderSettings = ExtenderSettings()
     node: NodeSettings = NodeSettings()
+    operator: OperatorSettings = OperatorSettings()
 
 
 def power_settings(path: Path | None) -> PowerSettings:

@@ -29,13 +29,19 @@ class Derived:
     """As in the status of the object; only what is known."""
 
 
-def derive(pods: Sequence[MeasuredPod], energy: Energy, dialect: Dialect, window_s: int) -> Derived:
+def derive(
+    pods: Sequence[MeasuredPod],
+    energy: Energy,
+    dialect: Dialect,
+    window_s: int,
+    gpu_proxy_watts: float = GPU_PROXY_WATTS,
+) -> Derived:
     """Return the signals of a workload by the measures of its *pods* over *window_s* seconds.
 
     Usage is summed and divided by the sum of requests. Utilisation of GPUs and pressure are
     averaged over the pods.
     """
-    signals = _signals(pods, energy, dialect, window_s)
+    signals = _signals(pods, energy, dialect, window_s, gpu_proxy_watts)
     evidence = {
         "pods": len(pods),
         "windowSeconds": window_s,
@@ -56,10 +62,14 @@ def derive(pods: Sequence[MeasuredPod], energy: Energy, dialect: Dialect, window
 
 
 def _signals(
-    pods: Sequence[MeasuredPod], energy: Energy, dialect: Dialect, window_s: int
+    pods: Sequence[MeasuredPod],
+    energy: Energy,
+    dialect: Dialect,
+    window_s: int,
+    gpu_proxy_watts: float,
 ) -> Signals:
     util, pressure = _cpu_util(pods), _memory_pressure(pods)
-    gpu_util = mean([_gpu_util(pod.measures, dialect) for pod in pods]) or 0.0
+    gpu_util = mean([_gpu_util(pod.measures, dialect, gpu_proxy_watts) for pod in pods]) or 0.0
     is_dominant = gpu_util > DOMINANT_PCT and gpu_util > (util or 0.0)
     compute, memory = _ratios(energy)
     tells = dialect is Dialect.OLD and not energy.is_shared
@@ -103,12 +113,12 @@ def _memory_pressure(pods: Sequence[MeasuredPod]) -> float:
     return percent(used, sum(pod.memory_limit_bytes for pod in bounded)) or 0.0
 
 
-def _gpu_util(measures: PodMeasures, dialect: Dialect) -> float | None:
+def _gpu_util(measures: PodMeasures, dialect: Dialect, full_watts: float) -> float | None:
     """Return the GPUs' own figure, else an estimate by their power."""
     watts = measures.kepler_gpu_rate
     if measures.dcgm_gpu_util is not None or dialect is Dialect.NONE or not watts:
         return measures.dcgm_gpu_util
-    return percent(watts, GPU_PROXY_WATTS)
+    return percent(watts, full_watts)
 
 
 def _ratios(energy: Energy) -> tuple[float, float]:

@@ -1,17 +1,18 @@
 """The profiles of all workloads of some pods, and the Kubernetes objects that hold them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from attrs import frozen
 
 from temper_plugin_power.classifier.classifying import classify
-from temper_plugin_power.classifier.hints import read_hints
+from temper_plugin_power.classifier.hints import ALIASES, Hints, read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.classifier.signals import Signals
 from temper_plugin_power.resources.definitions import GROUP, VERSION
-from temper_plugin_power.workloads.deriving import derive
+from temper_plugin_power.workloads.deriving import GPU_PROXY_WATTS, derive
 from temper_plugin_power.workloads.energy import Dialect, energy_of, nodes_of_one_ratio
 from temper_plugin_power.workloads.owners import Workload, workload_of
 from temper_plugin_power.workloads.pods import MeasuredPod
@@ -29,6 +30,8 @@ class WorkloadProfile:
     """The node that all of its pods share, else empty."""
     profile: PowerProfile
     evidence: Mapping[str, Any]
+    signals: Signals | None = None
+    """What the profile follows from besides hints. None without metrics."""
 
     def as_object(self, at: datetime) -> Mapping[str, Any]:
         """Return the Kubernetes object, last updated *at*, which is a time in UTC."""
@@ -56,37 +59,60 @@ class WorkloadProfile:
         }
 
 
+@frozen
+class ProfilingChoices:
+    """What profiles depend on besides pods and metrics."""
+
+    derives_class: bool = False
+    """Whether a workload without a class hint may be of class performance."""
+    aliases: tuple[str, ...] = ALIASES
+    """More prefixes of annotations."""
+    skipped: Container[str] = SKIPPED_NAMESPACES
+    """Namespaces without profiles."""
+    gpu_proxy_watts: float = GPU_PROXY_WATTS
+    """The power that stands for a GPU in full use, where only its energy is known."""
+
+
+USUAL = ProfilingChoices()
+
+
 def profile_workloads(
     pods: Sequence[MeasuredPod],
     *,
     dialect: Dialect,
     window_s: int,
-    derives_class: bool = False,
+    choices: ProfilingChoices = USUAL,
 ) -> list[WorkloadProfile]:
-    """Return the profile of each workload of *pods*, by namespace, kind and name.
-
-    Kubernetes' own namespaces are left out.
-    """
+    """Return the profile of each workload of *pods*, by namespace, kind and name."""
     shared_nodes = nodes_of_one_ratio(pods)
     profiles = []
-    for workload, own in sorted(_by_workload(pods).items()):
+    for workload, own in sorted(_by_workload(pods, choices.skipped).items()):
         energy = energy_of(own, dialect, shared_nodes)
-        derived = derive(own, energy, dialect, window_s)
-        newest = max(own, key=lambda pod: (pod.created_at, pod.pod.name)).pod
-        hints = read_hints(newest.annotations, newest.labels)
-        profile = classify(hints, derived.signals, derives_class=derives_class)
-        profiles.append(WorkloadProfile(workload, _shared_node(own), profile, derived.evidence))
+        derived = derive(own, energy, dialect, window_s, choices.gpu_proxy_watts)
+        hints = newest_hints(own, choices.aliases)
+        profile = classify(hints, derived.signals, derives_class=choices.derives_class)
+        node, evidence = shared_node(own), derived.evidence
+        profiles.append(WorkloadProfile(workload, node, profile, evidence, derived.signals))
     return profiles
 
 
-def _by_workload(pods: Iterable[MeasuredPod]) -> Mapping[Workload, list[MeasuredPod]]:
+def newest_hints(pods: Iterable[MeasuredPod], aliases: tuple[str, ...] = ALIASES) -> Hints:
+    """Return the hints of a workload: those of its newest pod."""
+    newest = max(pods, key=lambda pod: (pod.created_at, pod.pod.name)).pod
+    return read_hints(newest.annotations, newest.labels, aliases)
+
+
+def _by_workload(
+    pods: Iterable[MeasuredPod], skipped: Container[str]
+) -> Mapping[Workload, list[MeasuredPod]]:
     workloads: dict[Workload, list[MeasuredPod]] = defaultdict(list)
     for pod in pods:
-        if pod.pod.namespace not in SKIPPED_NAMESPACES:
+        if pod.pod.namespace not in skipped:
             workloads[workload_of(pod.pod)].append(pod)
     return workloads
 
 
-def _shared_node(pods: Iterable[MeasuredPod]) -> str:
+def shared_node(pods: Iterable[MeasuredPod]) -> str:
+    """Return the node that all *pods* with a node share, else an empty text."""
     nodes = {pod.node for pod in pods if pod.node}
     return nodes.pop() if len(nodes) == 1 else ""

@@ -1,0 +1,34 @@
+"""``temper power operator``: the server that writes WorkloadProfiles and NodeTwins."""
+
+from pathlib import Path
+
+import click
+
+from temper_serving.options import KUBECONFIG, LOG_LEVEL
+
+
+@click.command("operator")
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Address of the probes and metrics. [default: listen of the settings, 0.0.0.0:9877]",
+)
+@click.option(
+    "--settings",
+    type=click.Path(path_type=Path),
+    help="A settings file (TOML), for its [plugins.power].",
+)
+@LOG_LEVEL
+@KUBECONFIG
+def operator_command(
+    listen: str | None, settings: Path | None, log_level: str, kubeconfig: Path | None
+) -> None:
+    """Write WorkloadProfiles and NodeTwins, until SIGTERM or Ctrl-C.
+
+    A workload gets a profile by its hints at once, and by the metrics of a Prometheus later. Of
+    several replicas one writes, by a Lease in its namespace. The labels of nodes are only told
+    unless [plugins.power.operator] dry_run is false.
+    """
+    from temper_plugin_power.controller.starting import start  # noqa: PLC0415 - slow, for --help
+
+    start(listen, log_level, kubeconfig, settings)

@@ -1,0 +1,1 @@
+"""The operator: writes WorkloadProfiles, and the caps and the state of nodes."""

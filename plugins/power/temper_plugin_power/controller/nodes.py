@@ -1,0 +1,71 @@
+"""Nodes as the operator keeps them, and which are in scope."""
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from temper_kube.list_pages import Json
+from temper_plugin_power.placing.demands import VENDORS
+from temper_plugin_power.resources.fields import text_at, value_at
+
+PREFIX = "joulie.io/"
+PROFILE_LABEL = f"{PREFIX}power-profile"
+RESERVED = f"{PREFIX}reserved"
+CPU_MODELS = ("feature.node.kubernetes.io/cpu-model.name", f"{PREFIX}hw.cpu-model")
+GPU_MODELS = (f"{PREFIX}hw.gpu-model", f"{PREFIX}gpu.product", "nvidia.com/gpu.product")
+SOCKETS = ("feature.node.kubernetes.io/cpu-sockets", f"{PREFIX}hw.cpu-sockets")
+GPU_COUNT = (f"{PREFIX}hw.gpu-count",)
+
+
+@frozen
+class KnownNode:
+    """A node: its labels that matter, and its size."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+    is_schedulable: bool
+    cores: float
+    gpus: int
+
+    def label(self, keys: tuple[str, ...]) -> str:
+        """Return the first of some labels that the node has, empty without any."""
+        return next((self.labels[key] for key in keys if self.labels.get(key)), "")
+
+
+def known_node(item: Json, selector: str) -> KnownNode | None:
+    """Return the record of a Node object. None if *selector* does not select it."""
+    labels = value_at(item, "metadata.labels") or {}
+    if not isinstance(labels, Mapping) or not selects(selector, labels):
+        return None
+    allocatable = value_at(item, "status.allocatable") or {}
+    kept = {
+        PROFILE_LABEL,
+        RESERVED,
+        *CPU_MODELS,
+        *GPU_MODELS,
+        *SOCKETS,
+        *GPU_COUNT,
+        f"{PREFIX}rack",
+    }
+    return KnownNode(
+        name=text_at(item, "metadata.name"),
+        uid=text_at(item, "metadata.uid"),
+        labels={key: str(labels[key]) for key in kept if key in labels},
+        is_schedulable=value_at(item, "spec.unschedulable") is not True,
+        cores=_amount(allocatable.get("cpu")),
+        gpus=int(sum(_amount(allocatable.get(key)) for key in VENDORS)),
+    )
+
+
+def selects(selector: str, labels: Mapping[str, str]) -> bool:
+    """Return whether *labels* have each ``key=value`` of a selector. An empty one selects all."""
+    wanted = (part.partition("=") for part in selector.split(",") if part)
+    return all(labels.get(key) == value for key, _, value in wanted)
+
+
+def _amount(quantity: object) -> float:
+    """Return a quantity in whole units or thousandths, 0 for any other."""
+    text = str(quantity)
+    number, unit = (text[:-1], 1000) if text.endswith("m") else (text, 1)
+    return int(number) / unit if number.isdecimal() else 0.0

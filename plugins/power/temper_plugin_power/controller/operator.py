@@ -1,0 +1,184 @@
+"""The operator at work: its threads, from ``start`` to ``close``."""
+
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from attrs import define, field
+
+from temper_kube.access import Access
+from temper_kube.api_server import ApiServer
+from temper_plugin_power.classifier.hints import PREFIX
+from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
+from temper_plugin_power.controller.collecting import Collector
+from temper_plugin_power.controller.kube_events import Events
+from temper_plugin_power.controller.leading import Leader, LeaseName
+from temper_plugin_power.controller.measurer import Measurer
+from temper_plugin_power.controller.pod_table import PodTable
+from temper_plugin_power.controller.profile_writing import ProfileWriter
+from temper_plugin_power.controller.tallies import Tallies
+from temper_plugin_power.controller.watching import Scope, Watches
+from temper_plugin_power.measuring.measuring import QUERY_TIMEOUT_S, Measured, Pace, measure
+from temper_plugin_power.settings.classifier import ClassifierSettings
+from temper_plugin_power.settings.durations import seconds
+from temper_plugin_power.settings.power import PowerSettings
+from temper_plugin_power.workloads.owners import Workload
+from temper_plugin_power.workloads.profiling import ProfilingChoices
+from temper_prometheus.access import access as prometheus_access
+from temper_prometheus.client import Prometheus
+
+LEASE = "temper-power-operator"
+WAIT_S = 0.5
+"""How soon a thread sees that the operator closes, or leads."""
+CLOSE_S = 5.0
+
+
+@define
+class Operator:
+    """Writes WorkloadProfiles while it leads."""
+
+    settings: PowerSettings
+    access: Access
+    tallies: Tallies = field(factory=Tallies)
+    watches: Watches = field(init=False)
+    leader: Leader = field(init=False)
+    classifier: Classifier = field(init=False)
+    _measurer: Measurer = field(init=False)
+    _collector: Collector = field(init=False)
+    _closing: threading.Event = field(factory=threading.Event, init=False)
+    _connections: ExitStack = field(factory=ExitStack, init=False)
+    _threads: list[threading.Thread] = field(factory=list, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        settings, holder = self.settings, f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+        scope = Scope(settings.node_selector, (PREFIX, *settings.annotation_aliases))
+        self.watches = Watches(scope, PodTable(self._note))
+        cluster = Cluster(self.watches.pods, self.watches.profiles, self.watches.node_names)
+        self.leader = Leader(self._connection(), LeaseName(self.access.namespace, LEASE, holder))
+        server = self._connection()
+        writer = ProfileWriter(server, _now, self.watches.profiles.put, Events(server, holder))
+        of = settings.classifier
+        timing = Timing(seconds(of.reclassify_interval), int(seconds(of.metrics_window)))
+        choices = _choices(settings, self.access.namespace)
+        self.classifier = Classifier(cluster, writer, choices, timing, self.tallies.classified)
+        ask = _asking(of, self.tallies) if of.prometheus_url else None
+        self._measurer = Measurer(ask, self._begin_cycle, self._is_due, seconds(of.interval))
+        self._collector = Collector(cluster, self._connection())
+        self.tallies.add_leading(lambda: self.leader.is_leading)
+        self.tallies.add_watches(self.watches.statuses.values())
+
+    @property
+    def why_unready(self) -> str:
+        """What is not known of the cluster yet, empty if all is."""
+        missing = [
+            name for name, status in self.watches.statuses.items() if not status.has_listed.is_set()
+        ]
+        return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    def page(self) -> bytes:
+        """Return the metrics in the text format of Prometheus."""
+        return self.tallies.page(self.watches.profiles.records())
+
+    def start(self) -> None:
+        """Begin. Returns at once."""
+        self.watches.start(self.access)
+        for name, run in (
+            ("lease", lambda: self.leader.run(self._closing)),
+            ("classify", self._classify),
+            ("measure", lambda: self._measurer.run(self._closing)),
+            ("collect", self._collect),
+        ):
+            thread = threading.Thread(target=run, name=f"power-{name}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def close(self) -> None:
+        """End all threads, and give the Lease back."""
+        self._closing.set()
+        self.watches.close()
+        until = time.monotonic() + CLOSE_S
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        self._connections.close()
+
+    def _note(self, workload: Workload) -> None:
+        self.classifier.note(workload)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether this replica leads, and everything is known that it needs."""
+        return self.leader.is_leading and self.watches.have_listed
+
+    def _classify(self) -> None:
+        is_new = True
+        while not self._closing.is_set():
+            if not self.may_write:
+                is_new = True
+                self._closing.wait(WAIT_S)
+                continue
+            if is_new:
+                is_new = False
+                self.classifier.note_all()
+            self._closing.wait(self.classifier.step(WAIT_S))
+
+    def _collect(self) -> None:
+        interval_s = seconds(self.settings.classifier.interval)
+        while not self._closing.wait(interval_s):
+            if self.may_write and self.watches.statuses["pods"].is_up:
+                self._collector.collect()
+
+    def _begin_cycle(self, measured: Measured | None) -> None:
+        if measured is not None:
+            self.tallies.dialect_is(measured.dialect)
+        self.classifier.measured(measured)
+
+    def _is_due(self) -> bool:
+        return self.may_write and self.classifier.needs_metrics()
+
+    def _connection(self) -> ApiServer:
+        return self._connections.enter_context(ApiServer(self.access))
+
+
+def _choices(settings: PowerSettings, own_namespace: str) -> ProfilingChoices:
+    of = settings.classifier
+    return ProfilingChoices(
+        derives_class=of.derive_class,
+        aliases=settings.annotation_aliases,
+        skipped=frozenset({*of.skip_namespaces, own_namespace}),
+        gpu_proxy_watts=of.gpu_proxy_watts,
+    )
+
+
+def _asking(settings: ClassifierSettings, tallies: Tallies) -> Callable[[], Measured]:
+    """Return what asks the Prometheus of the settings once. It raises as ``measure``."""
+
+    def ask() -> Measured:
+        way = prometheus_access(
+            settings.prometheus_url,
+            _path(settings.prometheus_token_file),
+            _path(settings.prometheus_ca_file),
+            settings.prometheus_tenant or None,
+        )
+        with Prometheus(way, timeout_s=QUERY_TIMEOUT_S) as prometheus:
+            return measure(
+                prometheus,
+                int(time.time()),
+                window_s=int(seconds(settings.metrics_window)),
+                energy=settings.energy,
+                pace=Pace(watcher=tallies),
+            )
+
+    return ask
+
+
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,106 @@
+"""Pods as the operator keeps them: what it reads, and nothing else of the object."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from temper_kube.list_pages import Json
+from temper_plugin_power.classifier.hints import Hints, read_hints
+from temper_plugin_power.operating.buckets import Bucket, explicit_bucket
+from temper_plugin_power.resources.fields import text_at, value_at
+from temper_plugin_power.workloads.owners import TEMPLATE_HASH, Workload, workload_of
+from temper_plugin_power.workloads.pod_objects import measured_pod
+from temper_plugin_power.workloads.pods import MeasuredPod
+
+MIRROR = "kubernetes.io/config.mirror"
+HINT_KEYS = ("workload-class", "reschedulable", "cpu-sensitivity", "gpu-sensitivity")
+LABEL_KEYS = ("power-profile",)
+
+
+@frozen
+class Owner:
+    """An owner as the references of an object name it."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@frozen
+class KnownPod:
+    """A pod that has not ended. Its annotations and labels are those that the operator reads."""
+
+    measured: MeasuredPod
+    workload: Workload
+    hints: Hints
+    explicit: Bucket
+    phase: str
+    is_deleting: bool
+    is_bound_to_node: bool
+    owner: Owner | None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the pod runs on its node, and is to stay there."""
+        return self.phase not in ("Pending", "") and not self.is_deleting
+
+    @property
+    def node(self) -> str:
+        """The node, empty before it has one."""
+        return self.measured.node
+
+
+def pod_reader(prefixes: tuple[str, ...]) -> Callable[[Json], KnownPod | None]:
+    """Return the reader of Pod objects, whose annotations have *prefixes*, the strongest first."""
+    annotations = frozenset(f"{prefix}/{key}" for prefix in prefixes for key in HINT_KEYS)
+    labels = frozenset(f"{prefix}/{key}" for prefix in prefixes for key in LABEL_KEYS)
+
+    def read(item: Json) -> KnownPod | None:
+        measured = measured_pod(item, "the pod", doubted=lambda _: None)
+        if measured is None:
+            return None
+        pod = measured.pod
+        own = {key: value for key, value in pod.annotations.items() if key in annotations}
+        said = {key: value for key, value in pod.labels.items() if key in labels}
+        known = evolve(
+            pod,
+            annotations=own,
+            labels={**said, **_kept(pod.labels)},
+            cgroups=(),
+            priority_class="",
+        )
+        spec = value_at(item, "spec") or {}
+        owner = controller_of(item)
+        is_mirror = MIRROR in pod.annotations
+        return KnownPod(
+            measured=evolve(measured, pod=known),
+            workload=workload_of(pod),
+            hints=read_hints(own, said, prefixes[1:]),
+            explicit=explicit_bucket(own, spec),
+            phase=text_at(item, "status.phase"),
+            is_deleting=bool(value_at(item, "metadata.deletionTimestamp")),
+            is_bound_to_node=is_mirror or (owner is not None and owner.kind == "DaemonSet"),
+            owner=owner,
+        )
+
+    return read
+
+
+def controller_of(item: Json) -> Owner | None:
+    """Return the owner that controls an object, None without one."""
+    owners = value_at(item, "metadata.ownerReferences")
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, Mapping) and owner.get("controller") is True:
+            return Owner(*(_text(owner, key) for key in ("apiVersion", "kind", "name", "uid")))
+    return None
+
+
+def _kept(labels: Mapping[str, str]) -> Mapping[str, str]:
+    return {TEMPLATE_HASH: labels[TEMPLATE_HASH]} if TEMPLATE_HASH in labels else {}
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,44 @@
+"""The work of ``temper power operator``, from options to a server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import prometheus_client
+from starlette.applications import Starlette
+
+from temper_core import configure_logs, listen_on, parse_address
+from temper_kube import kubeconfig
+from temper_plugin_power.controller.operator import Operator
+from temper_plugin_power.settings.power import power_settings
+from temper_serving.observed import observed_routes
+from temper_serving.running import serve
+
+LISTEN = "--listen"
+
+
+def start(address: str | None, log_level: str, config: Path | None, settings: Path | None) -> None:
+    """Run the operator until SIGTERM. Raise InputError or MachineError if it cannot start."""
+    chosen = power_settings(settings)
+    listening = parse_address(address or chosen.operator.listen, LISTEN)
+    configure_logs(log_level)
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+    access = kubeconfig.find_access(str(config or ""))
+    operator = Operator(chosen, access)
+    serve(application(operator), listen_on(listening, LISTEN), named="power_operator")
+
+
+def application(operator: Operator) -> Starlette:
+    """Return the probes and the metrics. The operator works while they are served."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        operator.start()
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(operator.close)
+
+    routes = observed_routes(lambda: operator.why_unready, operator.page)
+    return Starlette(routes=routes, lifespan=lifespan)

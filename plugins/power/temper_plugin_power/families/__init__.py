@@ -1,0 +1,1 @@
+"""The metric families of the plugin's servers, one module for each."""

@@ -1,0 +1,93 @@
+"""The settings of the operator: the tables ``[plugins.power.operator]`` and below it."""
+
+from fractions import Fraction
+from typing import Any
+
+from attrs import frozen
+from attrs.validators import and_, ge, in_, instance_of, le
+
+from temper_core import setting
+from temper_plugin_power.operating.caps import CapShares
+from temper_plugin_power.operating.policies import Queue
+from temper_plugin_power.settings.durations import duration
+
+POLICIES = ("static_partition", "queue_aware_v1", "rule_swap_v1")
+MOST_COUNT = 1_000_000
+MOST_WEIGHT = 1000.0
+FULL_PCT = 100.0
+
+
+def _share(default: float, meaning: str) -> Any:  # noqa: ANN401 - attrs' own way
+    return setting(default, meaning, validator=and_(instance_of(float), ge(0.0), le(1.0)))
+
+
+def _percent(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
+    return setting(default, meaning, validator=and_(instance_of(float), ge(0.0), le(FULL_PCT)))
+
+
+def _weight(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
+    return setting(default, meaning, validator=and_(instance_of(float), ge(0.0), le(MOST_WEIGHT)))
+
+
+def _count(default: int, meaning: str, least: int = 0) -> Any:  # noqa: ANN401 - the same
+    return setting(default, meaning, validator=and_(instance_of(int), ge(least), le(MOST_COUNT)))
+
+
+@frozen
+class CapSettings:
+    """The caps of nodes, in percent of the maximum of each device. 0 is no cap."""
+
+    cpu_performance_pct: float = _percent(100.0, "CPU cap of a performance node.")
+    cpu_eco_pct: float = _percent(60.0, "CPU cap of an eco node without GPUs.")
+    gpu_performance_pct: float = _percent(100.0, "GPU cap of a performance node.")
+    gpu_eco_pct: float = _percent(60.0, "GPU cap of an eco node.")
+
+    @property
+    def shares(self) -> CapShares:
+        """The caps as the formulas take them."""
+        return CapShares(
+            self.cpu_performance_pct, self.cpu_eco_pct, self.gpu_performance_pct, self.gpu_eco_pct
+        )
+
+
+@frozen
+class OperatorSettings:
+    """The operator, which decides on the profiles of nodes and writes NodeTwins."""
+
+    listen: str = setting("0.0.0.0:9877", "The address and port of its probes and metrics.")
+    interval: str = duration("1m", "The time between two decisions about nodes.")
+    dry_run: bool = setting(
+        True, "Whether the labels of nodes are only told, and not written. NodeTwins are written."
+    )
+    policy: str = setting(
+        "static_partition",
+        "How many nodes are performance nodes: static_partition, queue_aware_v1 or rule_swap_v1.",
+        validator=in_(POLICIES),
+    )
+    static_hp_frac: float = _share(0.5, "static_partition: the share of performance nodes.")
+    queue_base_frac: float = _share(0.6, "queue_aware_v1: the least share of performance nodes.")
+    queue_min: int = _count(1, "queue_aware_v1: the fewest performance nodes.")
+    queue_max: int = _count(MOST_COUNT, "queue_aware_v1: the most performance nodes. 0 is all.")
+    queue_perf_per_hp_node: int = _count(
+        10, "queue_aware_v1: performance pods of weight 1 for each performance node.", 1
+    )
+    queue_count_pending: bool = setting(
+        True, "Whether performance pods without a node count as demand."
+    )
+    weight_high: float = _weight(1.5, "The weight of a pod of high intensity.")
+    weight_medium: float = _weight(1.0, "The weight of a pod of medium intensity.")
+    weight_low: float = _weight(0.5, "The weight of a pod of low intensity.")
+    caps: CapSettings = CapSettings()
+
+    @property
+    def queue(self) -> Queue:
+        """The settings of ``queue_aware_v1`` as its formula takes them."""
+        return Queue(
+            self.queue_base_frac, self.queue_min, self.queue_max, self.queue_perf_per_hp_node
+        )
+
+    @property
+    def weights(self) -> dict[str, Fraction]:
+        """The weights by intensity, exact as they are written."""
+        written = {"high": self.weight_high, "medium": self.weight_medium, "low": self.weight_low}
+        return {intensity: Fraction(str(weight)) for intensity, weight in written.items()}

@@ -1,0 +1,58 @@
+"""The operator with a real API server and a real Prometheus."""
+
+import time
+
+from attrs import evolve
+
+from temper_plugin_power.settings.classifier import ClassifierSettings
+from tests.control_plane.cluster import wait_until
+from tests.kubernetes.power.conftest import SETTINGS
+from tests.power.power_series import Exported
+from tests.rightsizer.fleet_series import make_blocks, serving
+
+GIB = 2**30
+
+
+def by(address):
+    return evolve(SETTINGS, classifier=ClassifierSettings(prometheus_url=address, interval="1s"))
+
+
+def measured(yard, name):
+    """Wait for a profile by metrics."""
+
+    def found():
+        profile = yard.profile(name)
+        confidence = ((profile or {}).get("status") or {}).get("confidence", 0)
+        return profile if confidence > 0.3 else None
+
+    return wait_until(found, f"a measured profile {name}")
+
+
+def test_metrics_follow_hints(yard, tmp_path):
+    series = Exported(int(time.time()))
+    series.usage(yard.namespace, "busy", 0.9, GIB / 100)
+    make_blocks(tmp_path, [*series.lines, "# EOF"])
+    with serving(tmp_path) as address:
+        operator = yard.operator(by(address))
+        yard.run("busy")
+        yard.run("silent")
+        profile = measured(yard, "pod-busy")
+        silent = yard.classified("pod-silent")
+        page = operator.page().decode()
+
+    assert profile["status"]["cpu"]["bound"] == "compute"
+    assert profile["status"]["evidence"]["windowSeconds"] == 600
+    assert silent["status"]["confidence"] == 0.3
+    assert 'temper_power_query_seconds_count{signal="cpu_rate"}' in page
+    assert 'temper_power_classifications_total{result="classified"}' in page
+
+
+def test_without_its_prometheus_hints_remain_and_the_failure_is_counted(yard):
+    operator = yard.operator(by("http://127.0.0.1:1"))
+    yard.run("solver")
+
+    profile = yard.classified("pod-solver")
+
+    assert profile["status"]["confidence"] == 0.3
+    failures = 'temper_power_query_failures_total{signal="families"}'
+    wait_until(lambda: failures in operator.page().decode(), "the failure is counted")
