@@ -39,7 +39,7 @@ _HOMES = {
     "temper_core.node.topology": ("read_machine",),
     "temper_core.observe.moments": ("rfc3339",),
     "temper_core.observe.places": ("Places",),
-    "temper_core.observe.process_text": ("parse_cgroup",),
+    "temper_core.observe.process_text": ("cgroup_namespace", "parse_cgroup"),
     "temper_core.patient_reading": ("PatientReader",),
     "temper_core.plan.assign": ("tier_of",),
     "temper_core.plan.membership": ("layer_of",),

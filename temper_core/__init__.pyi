@@ -31,7 +31,7 @@ from temper_core.node.quantities import cpu_millis, memory_bytes
 from temper_core.node.topology import read_machine
 from temper_core.observe.moments import rfc3339
 from temper_core.observe.places import Places
-from temper_core.observe.process_text import parse_cgroup
+from temper_core.observe.process_text import cgroup_namespace, parse_cgroup
 from temper_core.patient_reading import PatientReader
 from temper_core.plan.assign import tier_of
 from temper_core.plan.membership import layer_of
@@ -217,6 +217,7 @@ __all__ = [
     "WorkloadProfile",
     "ask_agent",
     "ask_observation",
+    "cgroup_namespace",
     "claim_rank",
     "client_network",
     "completed_profiles",

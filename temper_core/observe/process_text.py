@@ -6,7 +6,12 @@ The formats are those of fs/proc/array.c (``do_task_stat``), fs/proc/base.c
 
 import os
 import re
+from functools import cache
+from posixpath import normpath
 from typing import NamedTuple
+
+from temper_core.scheduler.host.own_cgroup import hidden_path
+from temper_core.scheduler.host.roots import Roots
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 NS_PER_TICK = 1_000_000_000 // TICKS_PER_S
@@ -72,21 +77,36 @@ def _kernel_name(name: str) -> str:
     return (bare.group() if bare else name)[:COMM_LENGTH]
 
 
-def parse_cgroup(content: bytes) -> str:
+def parse_cgroup(content: bytes, namespace: str = "") -> str:
     """Return a process' cgroup in the engine's form: ``a/b/``, the root is ``/``.
 
     It is the v2 path. If that is the root, as on a hybrid host with its workloads under v1
     controllers, it is the first longer path of ``V1_BY_WORTH``. It is empty without any path.
+    *namespace* is the path of the reader's cgroup namespace, to which the v2 path is relative
+    (``cgroup_namespace``).
     """
     paths: dict[str, str] = {}
     for line in content.decode("utf-8", "replace").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if path.startswith("/"):
-            for controller in [UNIFIED] if number == "0" else controllers.split(","):
-                paths[controller] = engine_path(path)
+            if number == "0":
+                paths[UNIFIED] = engine_path(_of_host(path, namespace) if namespace else path)
+            else:
+                paths.update(dict.fromkeys(controllers.split(","), engine_path(path)))
     below_root = (paths[name] for name in (UNIFIED, *V1_BY_WORTH) if paths.get(name, "/") != "/")
     return next(below_root, "/" if paths else "")
+
+
+def _of_host(path: str, namespace: str) -> str:
+    """Return a path that *namespace* shows with ``..`` as the host shows it."""
+    return normpath(f"/{namespace}/{path}")
+
+
+@cache
+def cgroup_namespace() -> str:
+    """Return the path of this process's cgroup namespace (``a/b``), empty in the host's."""
+    return hidden_path(Roots())
 
 
 def engine_path(path: str) -> str:

@@ -5,7 +5,7 @@ import os
 from attrs import define, field
 
 from temper_core.observe.descriptors import DescriptorBudget, read_once
-from temper_core.observe.process_text import SchedStat, StatLine, parse_cgroup
+from temper_core.observe.process_text import SchedStat, StatLine, cgroup_namespace, parse_cgroup
 
 FRESH_TICKS = 2
 """Ticks in which a new process' cgroup is read again, since runtimes move it after the fork."""
@@ -42,7 +42,9 @@ class Process:
 
     def learn(self) -> None:
         """Read the process' user and cgroup again. Raise OSError if it has ended."""
-        self.cgroup = parse_cgroup(read_once(f"{self.home}/cgroup", 16384)) or self.cgroup
+        self.cgroup = (
+            parse_cgroup(read_once(f"{self.home}/cgroup", 16384), cgroup_namespace()) or self.cgroup
+        )
         self.uid = os.stat(self.home).st_uid  # noqa: PTH116 - hot path
 
     def may_have_others(self) -> bool:

@@ -16,6 +16,7 @@ from temper_core import (
     Snapshot,
     ThreadIdentity,
     ThreadSample,
+    cgroup_namespace,
     layer_of,
     parse_cgroup,
 )
@@ -69,7 +70,9 @@ class ThreadCgroups:
             return ""
         self._left -= 1
         try:
-            return parse_cgroup(Path(f"{self._proc_root}/{tid}/cgroup").read_bytes())
+            return parse_cgroup(
+                Path(f"{self._proc_root}/{tid}/cgroup").read_bytes(), cgroup_namespace()
+            )
         except OSError:
             return ""  # it has ended
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
 from temper_core.records.checks import Check, failed, ok, unknown, warning
-from temper_core.scheduler.host.own_cgroup import cgroups_of_this_process
+from temper_core.scheduler.host.own_cgroup import own_cgroups
 from temper_core.scheduler.host.processes import (
     field_of,
     status_field,
@@ -213,8 +213,10 @@ def memory_limit(roots: Roots) -> int | None:
 
     ``memory.high`` counts too: beyond it the kernel throttles a load so far that it never ends.
     """
-    folders = cgroups_of_this_process(roots)
-    files = [path / name for path in folders for name in ("memory.max", "memory.high")]
+    files = [
+        *(path / name for path in own_cgroups(roots) for name in ("memory.max", "memory.high")),
+        *(path / "memory.limit_in_bytes" for path in own_cgroups(roots, "memory")),
+    ]
     return min((limit for limit in map(read_number, files) if limit is not None), default=None)
 
 

@@ -125,6 +125,28 @@ def test_a_cgroup_is_the_unified_one_or_what_v1_tells(content, path):
     assert parse_cgroup(content) == path
 
 
+OWN = "kubepods.slice/kubepods-burstable.slice/kubepods-pod1.slice/cri-1.scope"
+
+
+@pytest.mark.parametrize(
+    ("shown", "path"),
+    [
+        ("/", f"{OWN}/"),
+        ("/child", f"{OWN}/child/"),
+        (
+            "/../../kubepods-pod2.slice/cri-2.scope",
+            "kubepods.slice/kubepods-burstable.slice/kubepods-pod2.slice/cri-2.scope/",
+        ),
+        ("/../../../kubepods-besteffort.slice/x", "kubepods.slice/kubepods-besteffort.slice/x/"),
+        ("/../../../../system.slice/ssh.service", "system.slice/ssh.service/"),
+        ("/../../../..", "/"),
+        ("/../../../../../..", "/"),
+    ],
+)
+def test_a_path_from_a_cgroup_namespace_is_that_of_the_host(shown, path):
+    assert parse_cgroup(f"0::{shown}\n".encode(), OWN) == path
+
+
 @settings(max_examples=60)
 @given(st.binary(max_size=60))
 def test_no_content_of_a_cgroup_file_is_too_odd(content):

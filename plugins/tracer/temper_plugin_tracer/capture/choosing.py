@@ -7,7 +7,15 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core import InputError, NodeLookup, Pod, Snapshot, ThreadSample, parse_cgroup
+from temper_core import (
+    InputError,
+    NodeLookup,
+    Pod,
+    Snapshot,
+    ThreadSample,
+    cgroup_namespace,
+    parse_cgroup,
+)
 from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.selection import (
     MOST_CGROUPS,
@@ -104,7 +112,7 @@ class Chooser:
                     continue
                 with suppress(OSError):
                     content = Path(entry.path, "cgroup").read_bytes()
-                    found = self.lookup.pod_of_cgroup(parse_cgroup(content))
+                    found = self.lookup.pod_of_cgroup(parse_cgroup(content, cgroup_namespace()))
                     if found is not None and found.uid == pod.uid:
                         yield int(entry.name)
 

@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from posixpath import normpath
 
 import numpy as np
 from attrs import define, field
 
+from temper_core import cgroup_namespace
 from temper_plugin_tracer.capture.choosing import unified_root
 from temper_plugin_tracer.capture.kernel_layout import (
     EXECUTED,
@@ -135,7 +137,7 @@ class LivingThreads:
             return 0
         with suppress(OSError):
             content = Path(self.proc_root, f"{pid}/cgroup").read_bytes()
-            path = _unified_path(content)
+            path = normpath(f"/{cgroup_namespace()}/{_unified_path(content)}")
             if path not in self._ids_of_paths:
                 directory = self._unified.joinpath(*filter(None, path.split("/")))
                 self._ids_of_paths[path] = directory.stat().st_ino
@@ -149,6 +151,7 @@ def as_names(rows: list[Row]) -> np.ndarray:
 
 
 def _unified_path(content: bytes) -> str:
+    """Return the cgroup v2 path, relative to this process's cgroup namespace."""
     for line in content.decode(errors="surrogateescape").splitlines():
         if line.startswith("0::"):
             return line.removeprefix("0::")

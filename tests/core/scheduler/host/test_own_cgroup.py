@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.scheduler.host.own_cgroup import cgroups_of_this_process
+from temper_core.scheduler.host.own_cgroup import hidden_path, own_cgroups
 from temper_core.scheduler.preflight.node_checks import memory_limit
 from temper_core.scheduler.preflight.swap_memory import why_no_room
 
@@ -17,7 +17,7 @@ POD = "cgroup/kubepods.slice/kubepods-pod1.slice/cri-1.scope"
 
 
 def below(node):
-    return [path.relative_to(node.roots.cgroup) for path in cgroups_of_this_process(node.roots)]
+    return [path.relative_to(node.roots.cgroup) for path in own_cgroups(node.roots)]
 
 
 def test_a_path_that_the_kernel_shows_counts(node):
@@ -52,7 +52,25 @@ def test_the_limit_of_a_hidden_cgroup_bounds_commands_and_swaps(node):
     node.put(f"{POD}/memory.current", f"{400 * MIB}\n")
 
     assert memory_limit(node.roots) == 512 * MIB
-    assert "112 MiB left below its memory.max" in why_no_room(node.roots)
+    assert "112 MiB left below its limit of memory" in why_no_room(node.roots)
+
+
+def test_the_limit_of_a_v1_hierarchy_counts_too(node):
+    node.put("proc/self/cgroup", "4:memory:/docker/1\n0::/\n")
+    node.put("cgroup/memory/docker/1/memory.limit_in_bytes", f"{512 * MIB}\n")
+    node.put("cgroup/memory/docker/1/memory.usage_in_bytes", f"{400 * MIB}\n")
+    node.put("cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n")
+
+    assert memory_limit(node.roots) == 512 * MIB
+    assert "112 MiB left below its limit of memory" in why_no_room(node.roots)
+
+
+def test_only_a_private_namespace_has_a_hidden_path(node):
+    node.put(f"{POD}/cgroup.procs", f"{os.getpid()}\n")
+    assert hidden_path(node.roots) == POD.removeprefix("cgroup/")
+
+    node.put("proc/self/cgroup", "0::/system.slice/temper.service\n")
+    assert hidden_path(node.roots) == ""
 
 
 def test_it_is_found_in_a_real_cgroup_namespace():
@@ -63,8 +81,9 @@ def test_it_is_found_in_a_real_cgroup_namespace():
     own = top / "pod.slice/agent.scope"
     code = (
         "from pathlib import Path; from temper_core.scheduler.host.roots import Roots;"
-        "from temper_core.scheduler.host.own_cgroup import cgroups_of_this_process;"
-        f"print(cgroups_of_this_process(Roots(cgroup=Path('{unified}')))[0])"
+        "from temper_core.scheduler.host.own_cgroup import hidden_path, own_cgroups;"
+        f"roots = Roots(cgroup=Path('{unified}'));"
+        "print(own_cgroups(roots)[0], hidden_path(roots))"
     )
     try:
         own.mkdir(parents=True)
@@ -74,4 +93,4 @@ def test_it_is_found_in_a_real_cgroup_namespace():
         for directory in (own, own.parent, top):
             directory.rmdir()
 
-    assert shown.stdout.strip() == str(own)
+    assert shown.stdout.split() == [str(own), str(own.relative_to(unified))]

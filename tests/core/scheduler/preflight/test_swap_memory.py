@@ -30,7 +30,7 @@ def test_a_container_that_holds_one_engine_holds_no_second(node, limited):
     told = why_no_room(node.roots)
 
     assert told.startswith("a second engine needs 384 MiB while it loads; ")
-    assert told.endswith("system.slice/temper.service has 272 MiB left below its memory.max")
+    assert told.endswith("system.slice/temper.service has 272 MiB left below its limit of memory")
 
 
 @pytest.mark.parametrize(("spare", "has_room"), [(0, True), (-1, False)])
