@@ -15,6 +15,7 @@ PROGRAMS = (
     "trace_encode.py",
     "admissions.py",
     "placement.py",
+    "power_extender.py",
 )
 
 

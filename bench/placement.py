@@ -20,7 +20,7 @@ from typing import Any
 
 from timing import median_ms
 
-from temper_core import Address, Tier, listen_on, load_settings
+from temper_core import Tier, load_settings
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import BoundPod, PodDemand, PodReader
 from temper_plugin_density.placement.facts import read_node
@@ -122,7 +122,7 @@ def whole_nodes() -> bytes:
 
 def measure() -> dict[str, Any]:
     """Return milliseconds and requests a second, and ratios within this run."""
-    listener = listen_on(Address("127.0.0.1", 0), "--listen")
+    listener = socket.create_server(("127.0.0.1", 0))
     server = multiprocessing.get_context("fork").Process(target=run_server, args=(listener,))
     server.start()
     try:

@@ -132,6 +132,7 @@ SHOW_NO_DATA = {
     "overcommit serve": "logs as the agent does",
     "placement serve": "logs as the agent does",
     "power crds": "prints constant definitions",
+    "power extender": "logs as the agent does",
     "power operator": "logs as the agent does",
     "profiles schema": "prints a constant schema",
     "trace flight-recorder stop": "prints a constant line",

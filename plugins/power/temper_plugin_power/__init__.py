@@ -39,10 +39,11 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
 @hookimpl
 def temper_metrics() -> list[MetricFamily]:
     """Declare what the agent and the servers export."""
+    from temper_plugin_power.families.extender import EXTENDER  # noqa: PLC0415 - the same
     from temper_plugin_power.families.operator import OPERATOR  # noqa: PLC0415 - for pages only
     from temper_plugin_power.node.families import FAMILIES  # noqa: PLC0415 - the same
 
-    return [*FAMILIES, *OPERATOR]
+    return [*FAMILIES, *OPERATOR, *EXTENDER]
 
 
 @hookimpl

@@ -5,11 +5,19 @@ import click
 from temper_plugin_power.commands.classify import classify_command
 from temper_plugin_power.commands.crds import crds_command
 from temper_plugin_power.commands.dialect import dialect_command
+from temper_plugin_power.commands.extender import extender_command
 from temper_plugin_power.commands.operator import operator_command
 from temper_plugin_power.commands.score import score_command
 
 command = click.Group(
     "power",
-    commands=[classify_command, crds_command, dialect_command, operator_command, score_command],
+    commands=[
+        classify_command,
+        crds_command,
+        dialect_command,
+        extender_command,
+        operator_command,
+        score_command,
+    ],
     help="Classify workloads for power-aware placement.",
 )

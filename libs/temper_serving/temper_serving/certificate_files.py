@@ -1,0 +1,76 @@
+"""The certificate of a server in two files, as a mounted Secret has them."""
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import structlog
+from attrs import define, field
+
+from temper_core import InputError
+from temper_serving.tls import present, server_context
+
+CHECK_S = 30.0
+MOST_BYTES = 1024 * 1024
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@define(eq=False)
+class CertificateFiles:
+    """A chain, the server's own certificate first, and its key, both as PEM.
+
+    ``context`` serves them. Made by ``load``.
+    """
+
+    certificate: Path
+    key: Path
+    context: ssl.SSLContext = field(factory=server_context, init=False)
+    _presented: bytes = field(default=b"", init=False)
+
+    @classmethod
+    def load(cls, certificate: Path, key: Path) -> "CertificateFiles":
+        """Return the files. Raises InputError if they cannot be used."""
+        files = cls(certificate, key)
+        files.take_up()
+        return files
+
+    def take_up(self) -> bool:
+        """Serve the files from the next handshake on if they have changed. Return whether.
+
+        Raises InputError if they cannot be used. The last certificate stays in force then.
+        """
+        pem = _read(self.certificate) + b"\n" + _read(self.key)
+        if pem == self._presented:
+            return False
+        # A context is changed even where the key does not fit, so a new one is tried first.
+        self._present(server_context(), pem)
+        self._present(self.context, pem)
+        self._presented = pem
+        return True
+
+    async def keep(self, every_s: float = CHECK_S) -> None:
+        """Take up changed files every *every_s* seconds, until it is cancelled."""
+        while True:
+            await asyncio.sleep(every_s)
+            try:
+                if self.take_up():
+                    log.info("certificate_taken_up", certificate=str(self.certificate))
+            except InputError as error:
+                log.warning("certificate_not_taken_up", reason=str(error))
+
+    def _present(self, context: ssl.SSLContext, pem: bytes) -> None:
+        try:
+            present(context, pem)
+        except (ssl.SSLError, ValueError) as error:
+            raise InputError(
+                f"{self.certificate}, {self.key}: hold no certificate with its key"
+            ) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""The scheduler extender as a server: its caches, its questions and answers, its metrics."""

@@ -1,0 +1,135 @@
+"""The extender's HTTP application: endpoints for the scheduler, operators and probes."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from attrs import frozen
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from temper_kube.access import Access
+from temper_plugin_power.extender.asking import Reading, view_of
+from temper_plugin_power.extender.cluster import Cluster
+from temper_plugin_power.extender.filtering import filtered
+from temper_plugin_power.extender.measures import Measures
+from temper_plugin_power.extender.parts import SMALL_BYTES
+from temper_plugin_power.extender.questions import Question, read_question
+from temper_plugin_power.extender.rating import Moment, points_of, terms_of, written_scores
+from temper_plugin_power.extender.showing import shown
+from temper_plugin_power.extender.watching import Watches
+from temper_plugin_power.placing.subjects import Choices
+from temper_serving.answers import JSON, UNAVAILABLE, address_of, document, refusing
+from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.observed import observed_routes
+from temper_serving.turns import Turns
+
+MOST_BYTES = 64 * 1024 * 1024
+"""Some 5,000 whole Node objects."""
+DEADLINE_S = 2.0
+MOST_SHOWING, MOST_OF_CLIENT = 64, 4
+"""Requests for everything that wait, in all and for the clients of one network."""
+REST = 4.0
+"""They take a fifth of the event loop, which answers the scheduler and probes too."""
+
+
+@frozen
+class Rules:
+    """The settings of the answers."""
+
+    choices: Choices
+    reading: Reading
+    score_scale: int
+
+
+class PowerExtender:
+    """Answers from the caches that the watches keep. Everything runs in one event loop."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        cluster: Cluster,
+        *,
+        most_bytes: int = MOST_BYTES,
+        deadline_s: float = DEADLINE_S,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._rules, self._cluster, self._clock = rules, cluster, clock
+        self._deadline_s = deadline_s
+        self._bodies = BodyBudget(most_bytes, deadline_s, most_held_bytes=2 * most_bytes)
+        self._watches = Watches(cluster)
+        self._large = asyncio.Lock()
+        self._turns = Turns(MOST_SHOWING, MOST_OF_CLIENT, rest=REST)
+        self._measures = Measures(cluster, rules.choices, clock)
+
+    def application(self, access: Access | None = None) -> Starlette:
+        """Return the application. It watches the cluster of *access* while it runs."""
+        routes = [
+            Route("/filter", refusing(self._filter), methods=["POST"]),
+            Route("/prioritize", refusing(self._prioritize), methods=["POST"]),
+            Route("/debug/scoring", refusing(self._show), methods=["GET"]),
+            Route("/debug/score", refusing(self._show), methods=["GET"]),
+            *observed_routes(self._watches.why_unready, self._measures.text),
+        ]
+        return Starlette(routes=routes, lifespan=self._lifespan(access))
+
+    def _lifespan(
+        self, access: Access | None
+    ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            if access is not None:
+                self._watches.start(access)
+            try:
+                yield
+            finally:
+                await self._watches.close()
+
+        return lifespan
+
+    async def _filter(self, request: Request) -> Response:
+        began, question = await self._ask(request)
+        pod = view_of(question.pod, self._cluster, self._rules.reading, self._clock())
+        reply = filtered(question, pod, self._cluster)
+        self._measures.count(self._measures.filters, self._measures.filter_seconds, pod, began)
+        self._measures.count_rejections(reply.causes)
+        return Response(reply.body, media_type=JSON)
+
+    async def _prioritize(self, request: Request) -> Response:
+        began, question = await self._ask(request)
+        rules, cluster = self._rules, self._cluster
+        moment = Moment.of(self._clock(), rules.choices)
+        pod = view_of(question.pod, cluster, rules.reading, moment.now)
+        terms = terms_of(pod, cluster, rules.choices, moment)
+        points = points_of(question.names, cluster, terms, moment)
+        reply = written_scores(question.names, points, cluster, rules.score_scale)
+        measures = self._measures
+        measures.count(measures.priorities, measures.prioritize_seconds, pod, began)
+        return Response(reply, media_type=JSON)
+
+    async def _ask(self, request: Request) -> tuple[float, Question]:
+        """Return when the request began, and its question. Raises after the deadline."""
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                return began, await self._read(request)
+        except TimeoutError as error:
+            reason = f"no answer within {self._deadline_s:g} s"
+            raise RefusedBodyError(UNAVAILABLE, reason) from error
+
+    async def _read(self, request: Request) -> Question:
+        """Read the body and parse it, a large one alone."""
+        body = await self._bodies.read(request)
+        if len(body) <= SMALL_BYTES:
+            return await read_question(body)
+        async with self._large:
+            return await read_question(body)
+
+    async def _show(self, request: Request) -> Response:
+        """Show what is known of all nodes."""
+        async with self._turns.turn(address_of(request)):
+            moment = Moment.of(self._clock(), self._rules.choices)
+            return document(shown(self._cluster, self._rules.choices, moment))

@@ -1,0 +1,59 @@
+"""Which candidate nodes take a pod, as an ExtenderFilterResult."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_plugin_power.extender.cluster import Cluster
+from temper_plugin_power.extender.questions import Question
+from temper_plugin_power.extender.reading import label_of
+from temper_plugin_power.placing.rejecting import is_filtered, rejection_cause, rejection_text
+from temper_plugin_power.placing.subjects import PodView
+
+
+@frozen
+class Filtered:
+    """The answer to a question, and how many nodes were rejected for each cause."""
+
+    body: str
+    causes: Mapping[str, int] = field(factory=dict)
+
+
+def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
+    """Return the answer: the nodes that take *pod*, and why others do not."""
+    causes = _causes(question, cluster) if is_filtered(pod) else {}
+    counts = Counter(causes.values())
+    text_of = {cause: rejection_text(pod, cause) for cause in counts}
+    reply: dict[str, Any] = {}
+    if question.labels is not None:
+        nodes = zip(question.names, question.labels, strict=True)
+        items = [_item(name, labels) for name, labels in nodes if name not in causes]
+        reply["nodes"] = {"items": items}
+    else:
+        reply["nodenames"] = [name for name in question.names if name not in causes]
+    if causes:
+        reply["failedNodes"] = {name: text_of[cause] for name, cause in causes.items()}
+    return Filtered(json.dumps(reply), counts)
+
+
+def _causes(question: Question, cluster: Cluster) -> Mapping[str, str]:
+    """Return the candidates that take no performance pods, with the cause."""
+    rejecting = cluster.rejecting
+    if question.labels is None:
+        return {name: rejecting[name] for name in question.names if name in rejecting}
+    causes = {}
+    for name, labels in zip(question.names, question.labels, strict=True):
+        # The label of the question is newer than that of the cache.
+        place = cluster.places.get(name)
+        node_class = None if place is None else place.node_class
+        cause = rejection_cause(node_class, label_of(labels))
+        if cause is not None:
+            causes[name] = cause
+    return causes
+
+
+def _item(name: str, labels: Mapping[str, str]) -> Mapping[str, Any]:
+    return {"metadata": {"name": name, **({"labels": labels} if labels else {})}}

@@ -1,0 +1,126 @@
+"""A server's certificate in two files, as a mounted Secret has them."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from structlog.testing import capture_logs
+
+from temper_core import BoundedServer, Bounds, InputError
+from temper_plugin_density.overcommit import certificates, material
+from temper_serving.certificate_files import CertificateFiles
+
+TERMS = material.Terms(frozenset({"127.0.0.1"}))
+
+
+@pytest.fixture
+def files(tmp_path):
+    return tmp_path / "tls.crt", tmp_path / "tls.key"
+
+
+def written(files):
+    """Write a new certificate and its key. Return the certificate and a client's context."""
+    key, now = certificates.make_key(), datetime.now(UTC)
+    period = certificates.ValidityPeriod(now, now + timedelta(days=1))
+    authority = material.Authority(certificates.make_authority(key, period), key)
+    made = material.signed(authority, TERMS, now)
+    files[0].write_bytes(certificates.written(made.chain))
+    files[1].write_bytes(certificates.written_key(made.key))
+    pem = certificates.written([authority.certificate]).decode()
+    return made.certificate, ssl.create_default_context(cadata=pem)
+
+
+@contextmanager
+def serving(context):
+    async def answer(_):
+        return PlainTextResponse("ok")
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = BoundedServer(Starlette(routes=[Route("/", answer)]), Bounds(), context=context)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_until_complete, args=(server.serve([listener]),))
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(server.tell_to_stop)
+        thread.join(30)
+        loop.close()
+
+
+def presented(port, context):
+    with (
+        socket.create_connection(("127.0.0.1", port)) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        return connection.getpeercert(binary_form=True)
+
+
+def der(certificate):
+    return ssl.PEM_cert_to_DER_cert(certificates.written([certificate]).decode())
+
+
+def test_changed_files_are_served_from_the_next_handshake_on(files):
+    first, trusting_first = written(files)
+    loaded = CertificateFiles.load(*files)
+
+    with serving(loaded.context) as port:
+        assert presented(port, trusting_first) == der(first)
+        assert loaded.take_up() is False
+
+        second, trusting_second = written(files)
+        assert loaded.take_up() is True
+        assert presented(port, trusting_second) == der(second)
+
+
+def test_files_that_do_not_fit_leave_the_last_certificate_in_force(files):
+    first, trusting = written(files)
+    loaded = CertificateFiles.load(*files)
+    key = files[1].read_bytes()
+    written(files)
+    files[1].write_bytes(key)
+
+    with serving(loaded.context) as port:
+        with pytest.raises(InputError, match="hold no certificate with its key"):
+            loaded.take_up()
+
+        assert presented(port, trusting) == der(first)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_missing_file_is_named(files, missing):
+    written(files)
+    files[missing].unlink()
+
+    with pytest.raises(InputError, match=f"{files[missing].name}: No such file"):
+        CertificateFiles.load(*files)
+
+
+def test_keeping_goes_on_after_a_file_that_cannot_be_used(files):
+    written(files)
+    loaded = CertificateFiles.load(*files)
+
+    async def run(events):
+        keeping = asyncio.create_task(loaded.keep(0.01))
+        files[0].write_text("none")
+        await heard("certificate_not_taken_up", events)
+        written(files)
+        await heard("certificate_taken_up", events)
+        keeping.cancel()
+
+    with capture_logs() as events:
+        asyncio.run(asyncio.wait_for(run(events), 30))
+
+    assert events[-1]["event"] == "certificate_taken_up"
+
+
+async def heard(event, events):
+    while event not in {entry["event"] for entry in events}:  # noqa: ASYNC110 - a log has no event
+        await asyncio.sleep(0.01)
