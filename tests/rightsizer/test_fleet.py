@@ -6,10 +6,13 @@ import json
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from temper_plugin_rightsizer.backtest.fleet_demands import demands_of_fleet
+from temper_plugin_rightsizer.backtest.samples import steps_of_demands
 from temper_plugin_rightsizer.fleet.queries import Scope
 from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.fleet.report import report
@@ -503,6 +506,70 @@ def test_a_wrong_option_gets_one_line(address, options, said):
 def test_options_of_a_fleet_need_its_address():
     done = subprocess.run(
         [TEMPER, "rightsize", "--namespace", "shop"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "needs --prometheus" in done.stderr
+
+
+def backtested(address, *namespaces):
+    """Return the steps of containers by name, as a backtest reads them."""
+    way = Access(address)
+    window = Window(int(time.time()), 60, 24 * 60)
+    with Prometheus(way, smaller="less") as prometheus:
+        scope = Scope(namespaces=namespaces)
+        return steps_of_demands(demands_of_fleet(Fleet(prometheus, scope, window)))
+
+
+def test_a_backtest_reads_each_hour_of_a_fleet(address):
+    steps = backtested(address, "shop", "scaled")
+
+    busy = steps["shop/Deployment/busy/app"]
+    whole = [step for step in busy if step.merged().cpu.seconds == 3600]
+    assert len(whole) >= 5
+    for step in whole:
+        demand = step.merged()
+        assert demand.cpu.percentile(0.95) == pytest.approx(1.2, rel=0.06)
+        assert demand.ranks[0].percentile(0.95) == pytest.approx(1.0, rel=0.06)
+        assert demand.counts.peak_bytes == 100 * MIB
+    assert all(b.at - a.at == 3600 for a, b in pairwise(busy))
+    assert {len(step.replicas) for step in steps["scaled/Deployment/web/app"]} == {3}
+
+
+def test_a_backtest_reads_throttling_and_kills_by_the_hour(address):
+    steps = backtested(address, "limited")
+
+    throttled = [step.merged().counts.throttled_s for step in steps["limited/Pod/slow/app"]]
+    assert max(throttled) == pytest.approx(36, rel=0.05)
+    assert sum(step.merged().counts.oom_kill for step in steps["limited/Pod/told/app"]) >= 1
+    assert not sum(step.merged().counts.oom_kill for step in steps["limited/Pod/fine/app"])
+
+
+def test_a_backtest_of_a_fleet_compares_the_rules(address):
+    options = ["--prometheus", address, "--namespace", "shop", "--days", "1", "--output", "json"]
+    done = subprocess.run(
+        [TEMPER, "rightsize", "backtest", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    containers = document["equal_budget"]["temper"]["containers"]
+    assert set(containers) == {"shop/Deployment/busy/app", "shop/Deployment/easy/app"}
+    assert document["alone"]["temper"]["throttled_s"] == 0
+    assert document["alone"]["percentile"]["throttled_s"] >= 0
+
+
+def test_a_backtest_needs_an_address_for_the_options_of_a_fleet():
+    done = subprocess.run(
+        [TEMPER, "rightsize", "backtest", "--namespace", "shop"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
 
     assert done.returncode == 2

@@ -19,10 +19,18 @@ from temper_plugin_rightsizer.backtest.replay import (
     total,
 )
 from temper_plugin_rightsizer.backtest.rules import HOUR_S, OURS, RULES, ThreadRule
-from temper_plugin_rightsizer.backtest.samples import Name, Step, add_samples, steps_of_demands
+from temper_plugin_rightsizer.backtest.samples import (
+    Name,
+    Place,
+    Step,
+    add_samples,
+    steps_of_demands,
+)
 from temper_plugin_rightsizer.backtest.shapes import DAY_S, SHAPES
 from temper_plugin_rightsizer.backtest.sources import demands_of_history, samples_of_file
 from temper_plugin_rightsizer.commands.choices import advice_options, chosen
+from temper_plugin_rightsizer.commands.fleet import FleetQuestion, asked_fleet, fleet_options
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 
 SCHEMA_VERSION = 1
@@ -31,6 +39,7 @@ HEADS = (
     *("memory factor", "GiB-h", "wasted", "OOM h"),
 )
 MOST_LOSSES = 20
+USUAL_DAYS = 2
 
 
 @click.command("backtest")
@@ -47,6 +56,14 @@ MOST_LOSSES = 20
     help="Replay made-up containers of known shapes over so many days.",
 )
 @click.option(
+    "--days",
+    "fleet_days",
+    type=click.IntRange(1, MOST_DAYS),
+    default=USUAL_DAYS,
+    show_default=True,
+    help="Replay so many days of a Prometheus.",
+)
+@click.option(
     "--hours",
     type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
     default=6,
@@ -54,23 +71,28 @@ MOST_LOSSES = 20
     help="The hours of history that Temper's advice follows from.",
 )
 @advice_options
+@fleet_options
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def command(
+def command(  # noqa: PLR0913 - one for each option
     *,
     samples: tuple[Path, ...],
     history: Path | None,
     days: int | None,
     hours: int,
+    fleet: FleetQuestion,
+    fleet_days: int,
     output: str,
     **choices: float | None,
 ) -> None:
     """Replay recorded demand under the advice of Temper and of three other rules.
 
-    SAMPLES are files of samples: CSV with a head, or JSON in lines. Each hour every rule advises
+    SAMPLES are files of samples: CSV with a head, or JSON in lines. With --prometheus the demand
+    of a fleet is replayed. Each hour every rule advises
     from what it has seen, and the next hour is judged by the advice.
     """
     with bounded_memory("the demand takes"):
-        containers = read(samples, history, days)
+        demands = _of_fleet(fleet, fleet_days) if fleet.url else {}
+        containers = read(samples, history, days, demands)
         ours = partial(ThreadRule, hours * HOUR_S, AdviceOptions(**chosen(choices)))
         comparison = compare(containers, {**RULES, OURS: ours})
     if output == "json":
@@ -79,11 +101,23 @@ def command(
         click.echo(as_text(comparison))
 
 
+def _of_fleet(question: FleetQuestion, days: int) -> dict[Place, IntervalDemand]:
+    from temper_plugin_rightsizer.backtest.fleet_demands import (  # noqa: PLC0415 - slow
+        demands_of_fleet,
+    )
+
+    with asked_fleet(question, days * HOURS_OF_DAY) as fleet:
+        return demands_of_fleet(fleet)
+
+
 def read(
-    samples: Sequence[Path], history: Path | None, days: int | None
+    samples: Sequence[Path],
+    history: Path | None,
+    days: int | None,
+    demands: dict[Place, IntervalDemand] | None = None,
 ) -> Mapping[Name, Sequence[Step]]:
-    """Return the steps of all sources. Raises InputError if none can be judged."""
-    demands = demands_of_history(history) if history else {}
+    """Return the steps of all sources, *demands* included. Raises InputError if there is none."""
+    demands = {**(demands or {}), **(demands_of_history(history) if history else {})}
     for path in samples:
         add_samples(demands, samples_of_file(path))
     for shape in SHAPES if days else ():
@@ -96,7 +130,7 @@ def read(
     if not containers:
         raise InputError(
             f"no container has more than {LEARNING_S // HOUR_S} hours of demand; give files of "
-            "samples, --history or --shapes"
+            "samples, --history, --prometheus or --shapes"
         )
     return containers
 

@@ -2,10 +2,11 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from attrs import frozen
@@ -16,6 +17,10 @@ from temper_core.observed import rows, text
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_prometheus.durations import HOUR_S, MINUTE_S, as_duration, duration_s
 
+if TYPE_CHECKING:
+    from temper_plugin_rightsizer.fleet.reading import Fleet
+
+Result = TypeVar("Result")
 USUAL_HOURS = 6
 LEAST_STEP_S, MOST_STEP_S = 10, HOUR_S
 MOST_STARTUP_S = HOUR_S
@@ -115,17 +120,17 @@ OPTIONS = {
 """The options by the fields of FleetQuestion."""
 
 
-def fleet_options(command: Callable[..., int]) -> Callable[..., int]:
+def fleet_options(command: Callable[..., Result]) -> Callable[..., Result]:
     """Give *command* the options of a fleet, as its argument ``fleet``."""
 
     @wraps(command)
-    def asking(**given: Any) -> int:  # noqa: ANN401 - click's own
+    def asking(**given: Any) -> Result:  # noqa: ANN401 - click's own
         question = FleetQuestion(**{name: given.pop(name) for name in OPTIONS})
         if question.url is None and question != FleetQuestion():
             raise InputError("an option of a fleet, such as --namespace, needs --prometheus")
         return command(fleet=question, **given)
 
-    decorated: Callable[..., int] = asking
+    decorated: Callable[..., Result] = asking
     for option in reversed(OPTIONS.values()):
         decorated = option(decorated)
     return decorated
@@ -136,9 +141,20 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
 
     Raises InputError or MachineError.
     """
+    from temper_plugin_rightsizer.fleet.report import report  # noqa: PLC0415 - slow
+
+    with asked_fleet(question, hours or USUAL_HOURS) as fleet:
+        return report(fleet, options)
+
+
+@contextmanager
+def asked_fleet(question: FleetQuestion, hours: int) -> "Iterator[Fleet]":
+    """Open the fleet of *question* in the last *hours*, and show the number of queries so far.
+
+    Raises InputError or MachineError.
+    """
     from temper_plugin_rightsizer.fleet.queries import Scope, matchers_of  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.reading import STARTUP_S, Fleet  # noqa: PLC0415
-    from temper_plugin_rightsizer.fleet.report import report  # noqa: PLC0415
     from temper_plugin_rightsizer.fleet.windows import Window  # noqa: PLC0415
     from temper_prometheus.access import access  # noqa: PLC0415 - slow
     from temper_prometheus.client import Prometheus  # noqa: PLC0415
@@ -146,21 +162,19 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
     way = access(question.url or "", question.token_file, question.ca_file, question.tenant)
     scope = Scope(matchers_of(question.selectors), question.namespaces)
     step_s = question.step_s or MINUTE_S
-    window = Window(int(time.time()), step_s, (hours or USUAL_HOURS) * HOUR_S // step_s)
+    window = Window(int(time.time()), step_s, hours * HOUR_S // step_s)
     progress = Progress()
     with Prometheus(
         way, smaller=SMALLER, notice=lambda asked: progress.show(f"query {asked}")
     ) as prometheus:
         try:
             startup_s = STARTUP_S if question.startup_s is None else question.startup_s
-            fleet = Fleet(prometheus, scope, window, startup_s=startup_s)
-            document = report(fleet, options)
+            yield Fleet(prometheus, scope, window, startup_s=startup_s)
         except TemperError:
             if sys.stderr.isatty():
                 click.echo(err=True)  # ends the line of the progress
             raise
-    progress.end(f"{len(rows(document, 'containers'))} containers by {prometheus.asked} queries")
-    return document
+    progress.end(f"{prometheus.asked} queries")
 
 
 def of_workload(document: Row, wanted: str | None) -> Row:

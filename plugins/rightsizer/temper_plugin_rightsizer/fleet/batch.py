@@ -13,6 +13,7 @@ from temper_plugin_rightsizer.fleet.demands import (
     FleetDemand,
     Key,
     Replica,
+    StepValue,
     ThreadUse,
     latest,
     replica_of,
@@ -57,6 +58,15 @@ class Watch:
     scrapes: float
 
 
+@frozen
+class Usage:
+    """CPUs of a replica by step, and those of its busiest thread if agents know it."""
+
+    replica: Replica
+    points: Sequence[StepValue]
+    threads: ThreadUse | None
+
+
 @define
 class Batch:
     """The namespaces of *scope* within *window*, of which *most_steps* are read at once.
@@ -76,10 +86,8 @@ class Batch:
 
     def demands(self) -> Mapping[Key, FleetDemand]:
         """Return the demand of each container of a workload. Raises ValueError for damage."""
-        self.owners = self._owners()
-        watches = self._watches()
-        for begin, end in self.window.pieces(self.most_steps):
-            self._add_usage(begin, end, watches)
+        for usage in self.usages():
+            self._add(usage)
         if self.found:
             self._add_throttling()
             self._add_kills()
@@ -89,6 +97,14 @@ class Batch:
             self._add_floors()
             self._add_surroundings()
         return self.found
+
+    def usages(self) -> Iterator[Usage]:
+        """Yield the usage of each replica, some steps at a time. Raises ValueError for damage."""
+        self.owners = self._owners()
+        watches = self._watches()
+        for begin, end in self.window.pieces(self.most_steps):
+            self._add_starts(begin, end)
+            yield from self._usages(begin, end, watches)
 
     def _now(self, query: str) -> Sequence[Series]:
         return self.prometheus.at(query, self.window.end).series
@@ -144,23 +160,26 @@ class Batch:
                 watches[replica] = Watch(min(since, before.since), max(scrapes, before.scrapes))
         return watches
 
-    def _add_usage(self, begin: int, end: int, watches: Mapping[Replica, Watch]) -> None:
-        step_s, rate_s = self.window.step_s, self.window.rate_s
-        self._add_starts(begin, end)
+    def _usages(self, begin: int, end: int, watches: Mapping[Replica, Watch]) -> Iterator[Usage]:
+        names, window = self.exporters.usage, self.window
         hottest = self._hottest(begin, end, watches) if watches else {}
-        names = self.exporters.usage
-        usage = queries.cpus(self.scope, names, rate_s)
-        for series in self.prometheus.over(usage, begin, end, step_s).series:
+        query = queries.cpus(self.scope, names, window.rate_s)
+        for series in self.prometheus.over(query, begin, end, window.step_s).series:
             replica = replica_of(series.labels, names)
-            demand = self._of(replica)
-            demand.replicas.add(replica.pod)
-            points = [(self.window.step_of(at), used) for at, used in series.values()]
+            points = [(window.step_of(at), used) for at, used in series.values()]
             threads = None
             if replica in watches:
-                demand.watched.add(replica.pod)
-                first = (watches[replica].since - self.window.at(0)) / step_s
+                first = (watches[replica].since - window.at(0)) / window.step_s
                 threads = ThreadUse(hottest.get(replica, {}), first)
-            demand.add(points, step_s, self.starts.steps(replica), threads)
+            yield Usage(replica, points, threads)
+
+    def _add(self, usage: Usage) -> None:
+        replica = usage.replica
+        demand = self._of(replica)
+        demand.replicas.add(replica.pod)
+        if usage.threads is not None:
+            demand.watched.add(replica.pod)
+        demand.add(usage.points, self.window.step_s, self.starts.steps(replica), usage.threads)
 
     def _add_starts(self, begin: int, end: int) -> None:
         """Note the starts of containers since *begin*, and those that matter then."""

@@ -68,17 +68,25 @@ class Fleet:
 
         Raises InputError or MachineError for what the server answers.
         """
-        for namespaces, size in self._batches(exporters.usage):
-            steps = min(max(self.most_samples // size, 1), MOST_POINTS)
-            scope = self.scope.of(namespaces)
-            starts = Starts(self.window, self.startup_s)
-            batch = Batch(
-                self.prometheus, scope, self.window, exporters, steps, starts, self.quotas
-            )
-            with self._judged():
+        for batch in self.batches(exporters):
+            with self.judged():
                 yield batch.demands()
 
-    def _batches(self, names: Names) -> Iterator[tuple[Sequence[str], int]]:
+    def batches(self, exporters: Exporters) -> Iterator[Batch]:
+        """Yield batches of namespaces, which are read one after the other."""
+        for namespaces, size in self._sizes(exporters.usage):
+            steps = min(max(self.most_samples // size, 1), MOST_POINTS)
+            yield Batch(
+                self.prometheus,
+                self.scope.of(namespaces),
+                self.window,
+                exporters,
+                steps,
+                Starts(self.window, self.startup_s),
+                self.quotas,
+            )
+
+    def _sizes(self, names: Names) -> Iterator[tuple[Sequence[str], int]]:
         """Yield namespaces with the number of their containers, at least 1."""
         seen = (
             f"last_over_time({self.scope.containers(queries.CPU, names)}[{self.window.seconds}s])"
@@ -86,7 +94,7 @@ class Fleet:
         sizes = self._now(f"count by ({names.namespace}) (count by ({names.by}) ({seen}))")
         batch: list[str] = []
         total = 0
-        with self._judged():
+        with self.judged():
             counts = [
                 (each.labels.get(names.namespace, ""), max(int(count), 1))
                 for each in sizes
@@ -105,7 +113,7 @@ class Fleet:
         """Return the scrapes of a second of each agent, by all containers of its node."""
         range_s = min(self.window.seconds, HOUR_S)
         rows = self._now(queries.scrapes(self.scope.of(()), names, range_s))
-        with self._judged():
+        with self.judged():
             return {
                 row.labels.get("instance", ""): count / range_s
                 for row in rows
@@ -137,7 +145,7 @@ class Fleet:
         return self.prometheus.at(query, self.window.end).series
 
     @contextmanager
-    def _judged(self) -> Iterator[None]:
+    def judged(self) -> Iterator[None]:
         """Turn a damaged sample into a MachineError."""
         try:
             yield
