@@ -8,6 +8,7 @@ from temper_plugin_power.commands.dialect import dialect_command
 from temper_plugin_power.commands.extender import extender_command
 from temper_plugin_power.commands.operator import operator_command
 from temper_plugin_power.commands.score import score_command
+from temper_plugin_power.commands.simulate import simulate_command
 
 command = click.Group(
     "power",
@@ -18,6 +19,7 @@ command = click.Group(
         extender_command,
         operator_command,
         score_command,
+        simulate_command,
     ],
     help="Classify workloads for power-aware placement.",
 )
