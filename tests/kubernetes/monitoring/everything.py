@@ -18,6 +18,7 @@ from tests.core.metrics.test_metric_values import make_busy
 from tests.core.server.conftest import load_fakes
 from tests.density.service_pages import pages_of_services
 from tests.power.extender.metrics_page import extender_page
+from tests.power.operator_page import operator_page
 
 
 class Eventful:
@@ -49,7 +50,7 @@ class Eventful:
         counted = self.view.counted
         self.view.counted = evolve(counted, reloads={"plan": counted.reloads["plan"] + 1})
         text, _ = self.scraper.scrape("")
-        return text + b"".join((*pages_of_services(), extender_page()))
+        return text + b"".join((*pages_of_services(), extender_page(), operator_page()))
 
     def stop(self):
         self.server.shutdown()

@@ -7,14 +7,14 @@ import subprocess
 import pytest
 from attrs import evolve
 
-from temper_kube import kubeconfig
 from temper_plugin_power.controller.operator import Operator
 from temper_plugin_power.resources.definitions import definitions
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.operator import OperatorSettings
 from temper_plugin_power.settings.power import PowerSettings
-from tests.control_plane.cluster import pod, unique, wait_until
+from tests.control_plane.cluster import ROOT, access_by, pod, unique, wait_until
 
+RIGHTS = ROOT / "plugins/power/operator-rbac.yaml"
 GROUP = "/apis/joulie.io/v1alpha1"
 SETTINGS = PowerSettings(
     node_selector="joulie.io/managed=true",
@@ -46,6 +46,7 @@ def _kinds(cluster, kubectl):
     cluster.make({"kind": "Namespace", "metadata": {"name": "shop"}})
     applied = json.dumps(definitions())
     kubectl("apply", "-f", "-", given=applied)
+    kubectl("apply", "-n", "temper", "-f", str(RIGHTS))
     kubectl("wait", "--for=condition=established", "--timeout=60s", "-f", "-", given=applied)
     yield
     kubectl("delete", "--wait=false", "-f", "-", given=applied)
@@ -72,7 +73,7 @@ class Yard:
 
     def operator(self, settings=SETTINGS, access=None):
         """Start an operator that holds its Lease in the namespace of this test."""
-        given = evolve(access or self.access, namespace="default")
+        given = evolve(access or self.access, namespace="temper")
         made = Operator(settings, given)
         self.running.append(made)
         made.start()
@@ -112,8 +113,10 @@ class Yard:
 
 
 @pytest.fixture
-def yard(cluster):
-    found = kubeconfig.find_access(str(cluster.directory / "kubeconfig"))
-    made = Yard(cluster, found)
+def yard(cluster, tmp_path):
+    """A namespace and a node, and operators with the rights of their own account only."""
+    token_file = tmp_path / "token"
+    token_file.write_text(cluster.token("temper-power-operator"))
+    made = Yard(cluster, access_by(cluster.url, token_file, cluster.ca))
     yield made
     made.close()

@@ -28,6 +28,11 @@ class KnownNode:
     cores: float
     gpus: int
 
+    @property
+    def is_eligible(self) -> bool:
+        """Whether the policy counts the node."""
+        return self.is_schedulable and self.labels.get(RESERVED) != "true"
+
     def label(self, keys: tuple[str, ...]) -> str:
         """Return the first of some labels that the node has, empty without any."""
         return next((self.labels[key] for key in keys if self.labels.get(key)), "")

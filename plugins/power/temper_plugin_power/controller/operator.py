@@ -19,9 +19,13 @@ from temper_plugin_power.controller.collecting import Collector
 from temper_plugin_power.controller.kube_events import Events
 from temper_plugin_power.controller.leading import Leader, LeaseName
 from temper_plugin_power.controller.measurer import Measurer
+from temper_plugin_power.controller.node_loop import NodeLoop
+from temper_plugin_power.controller.node_plans import Situations
+from temper_plugin_power.controller.node_tallies import NodeTallies
 from temper_plugin_power.controller.pod_table import PodTable
 from temper_plugin_power.controller.profile_writing import ProfileWriter
 from temper_plugin_power.controller.tallies import Tallies
+from temper_plugin_power.controller.twin_writing import TwinWriter
 from temper_plugin_power.controller.watching import Scope, Watches
 from temper_plugin_power.measuring.measuring import QUERY_TIMEOUT_S, Measured, Pace, measure
 from temper_plugin_power.settings.classifier import ClassifierSettings
@@ -50,6 +54,7 @@ class Operator:
     classifier: Classifier = field(init=False)
     _measurer: Measurer = field(init=False)
     _collector: Collector = field(init=False)
+    _nodes: NodeLoop = field(init=False)
     _closing: threading.Event = field(factory=threading.Event, init=False)
     _connections: ExitStack = field(factory=ExitStack, init=False)
     _threads: list[threading.Thread] = field(factory=list, init=False)
@@ -69,6 +74,7 @@ class Operator:
         ask = _asking(of, self.tallies) if of.prometheus_url else None
         self._measurer = Measurer(ask, self._begin_cycle, self._is_due, seconds(of.interval))
         self._collector = Collector(cluster, self._connection())
+        self._nodes = self._node_loop(holder)
         self.tallies.add_leading(lambda: self.leader.is_leading)
         self.tallies.add_watches(self.watches.statuses.values())
 
@@ -92,6 +98,7 @@ class Operator:
             ("classify", self._classify),
             ("measure", lambda: self._measurer.run(self._closing)),
             ("collect", self._collect),
+            ("nodes", self._decide_nodes),
         ):
             thread = threading.Thread(target=run, name=f"power-{name}", daemon=True)
             self._threads.append(thread)
@@ -131,6 +138,33 @@ class Operator:
         while not self._closing.wait(interval_s):
             if self.may_write and self.watches.statuses["pods"].is_up:
                 self._collector.collect()
+
+    def _decide_nodes(self) -> None:
+        every_s = seconds(self.settings.operator.interval)
+        self._nodes.run(self._closing, lambda: self.may_write, every_s)
+
+    def _node_loop(self, holder: str) -> NodeLoop:
+        server, of = self._connection(), self.settings.operator
+        writer = TwinWriter(server, _now, self.watches.twins.put, writes_labels=not of.dry_run)
+        tallies = NodeTallies(self.tallies.registry)
+        events = Events(server, holder)
+        return NodeLoop(self._see, writer, of, events, tallies.show, tallies.changed)
+
+    def _see(self) -> Situations:
+        """Return the cluster as it is known. Pods are not known while a watch is down."""
+        watches, names = self.watches, self.watches.node_names()
+        pods = [pod for pod in watches.pods.all() if not pod.node or pod.node in names]
+        return Situations(
+            nodes=[node for node in watches.nodes.records() if node.is_eligible],
+            twins={twin.name: twin for twin in watches.twins.records()},
+            records=dict(watches.hardware.records()),
+            pods=pods if watches.are_current("pods", "profiles") else None,
+            profiles={
+                each.workload: each.profile for each in watches.profiles.records() if each.status
+            },
+            min_confidence=self.settings.min_confidence,
+            now_s=int(time.time()),
+        )
 
     def _begin_cycle(self, measured: Measured | None) -> None:
         if measured is not None:

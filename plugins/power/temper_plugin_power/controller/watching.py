@@ -15,7 +15,18 @@ from temper_plugin_power.controller.stored_profiles import (
     StoredProfile,
     stored_profile,
 )
+from temper_plugin_power.controller.twins import (
+    HARDWARES,
+    TWINS,
+    Record,
+    StoredTwin,
+    hardware_record,
+    stored_twin,
+)
+from temper_plugin_power.resources.reading import node_name
 
+STALE_S = 30.0
+RESOURCES = ("nodes", "pods", "profiles", "twins", "hardware")
 NODES = Query("/api/v1/nodes", page=PAGE)
 PODS = Query("/api/v1/pods", fields="status.phase!=Failed,status.phase!=Succeeded", page=PAGE)
 
@@ -36,6 +47,8 @@ class Watches:
     pods: PodTable
     nodes: KnownObjects[KnownNode] = field(init=False)
     profiles: KnownObjects[StoredProfile] = field(init=False)
+    twins: KnownObjects[StoredTwin] = field(init=False)
+    hardware: KnownObjects[tuple[str, Record]] = field(init=False)
     statuses: dict[str, WatchStatus] = field(init=False)
     _names: frozenset[str] | None = field(default=None, init=False)
     _running: list[ListWatch] = field(factory=list, init=False)
@@ -45,13 +58,20 @@ class Watches:
         selector = self.scope.node_selector
         self.nodes = KnownObjects(lambda item: known_node(item, selector), self._forget)
         self.profiles = KnownObjects(stored_profile)
+        self.twins = KnownObjects(stored_twin)
+        self.hardware = KnownObjects(lambda item: (node_name(item), hardware_record(item)))
         self._pod_objects = KnownObjects(pod_reader(self.scope.prefixes), self.pods.noted)
-        self.statuses = {name: WatchStatus(name) for name in ("nodes", "pods", "profiles")}
+        self.statuses = {name: WatchStatus(name) for name in RESOURCES}
 
     @property
     def have_listed(self) -> bool:
         """Whether everything has been listed once."""
         return all(status.has_listed.is_set() for status in self.statuses.values())
+
+    def are_current(self, *names: str) -> bool:
+        """Whether what is known of these resources is not older than ``STALE_S``."""
+        known = (self.statuses[name] for name in names)
+        return all(each.has_listed.is_set() and each.stale(STALE_S) is None for each in known)
 
     def node_names(self) -> frozenset[str]:
         """Return the names of the nodes in scope."""
@@ -70,6 +90,8 @@ class Watches:
             "nodes": (NODES, self.nodes),
             "pods": (PODS, self._pod_objects),
             "profiles": (Query(PROFILES, page=PAGE), self.profiles),
+            "twins": (Query(TWINS, page=PAGE), self.twins),
+            "hardware": (Query(HARDWARES, page=PAGE), self.hardware),
         }
         for name, (query, follower) in followed.items():
             watch = ListWatch(access, query, follower, self.statuses[name], logs_each_reason=True)

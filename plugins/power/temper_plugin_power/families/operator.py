@@ -57,7 +57,63 @@ WATCH_UP = _family(
     "Watches of the power operator",
     ("resource",),
 )
-OPERATOR = (
+NODE_STATE = _family(
+    "node_state",
+    "1 for the `state` of a node: ActivePerformance, DrainingPerformance, ActiveEco, Unknown.",
+    "States of nodes",
+    ("node", "state"),
+)
+NODE_PROFILE = _family(
+    "node_profile",
+    "1 for the `profile` whose caps a node has.",
+    "Profiles of nodes",
+    ("node", "profile"),
+)
+TRANSITIONS = _family(
+    "state_transitions_total",
+    "Changes of the states of nodes, by `result`: applied, or deferred by pods.",
+    "Changes of the states of nodes",
+    ("node", "from_state", "to_state", "result"),
+    "counter",
+)
+BLOCKING = _family(
+    "blocking_pods",
+    "Pods that keep a node from becoming an eco node, by `cause`.",
+    "Pods that keep nodes from becoming eco nodes",
+    ("node", "cause"),
+)
+HP_NODES = _family("hp_nodes", "Nodes that are to be performance nodes.", "Performance nodes")
+DEMAND = _family(
+    "performance_demand",
+    "Weighted demand for performance nodes, in pods of medium intensity.",
+    "Demand for performance nodes",
+)
+DENSITY = _family(
+    "node_compute_density",
+    "Compute density of a node, by which performance nodes are chosen, by `component`: all.",
+    "Compute density of nodes",
+    ("node", "component"),
+)
+HEADROOM = _family(
+    "node_headroom_score", "Headroom of a node by the model, 0 to 100.", "Headroom", ("node",)
+)
+COOLING = _family(
+    "node_cooling_stress_score",
+    "Cooling stress of a node by the model, 0 to 100.",
+    "Cooling stress",
+    ("node",),
+)
+SUPPLY = _family(
+    "node_psu_stress_score",
+    "Supply stress of a node by the model, 0 to 100.",
+    "Supply stress",
+    ("node",),
+)
+NODES = (
+    *(NODE_STATE, NODE_PROFILE, TRANSITIONS, BLOCKING, HP_NODES, DEMAND, DENSITY),
+    *(HEADROOM, COOLING, SUPPLY),
+)
+CLASSIFYING = (
     PROFILES,
     CLASSIFICATIONS,
     QUERY_SECONDS,
@@ -67,3 +123,4 @@ OPERATOR = (
     LEADING,
     WATCH_UP,
 )
+OPERATOR = (*CLASSIFYING, *NODES)

@@ -1,0 +1,84 @@
+"""The loop that decides about nodes and writes their NodeTwins."""
+
+import threading
+import time
+from collections.abc import Callable
+
+import structlog
+from attrs import define, field
+
+from temper_core import MachineError
+from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_plugin_power.controller.kube_events import Events, Subject
+from temper_plugin_power.controller.node_plans import NodePlan, Plans, Situations, plan_nodes
+from temper_plugin_power.controller.twin_writing import TwinWriter
+from temper_plugin_power.operating.guard import State
+from temper_plugin_power.settings.operator import OperatorSettings
+
+DEADLINE_S = 20.0
+"""Of the writes of one cycle. The next one begins with the nodes that were left."""
+APPLIED, DEFERRED = "applied", "deferred"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@define
+class NodeLoop:
+    """Decides about all nodes, and writes one after the other. One that fails stops no other.
+
+    *see* returns the cluster as it is. *changed* is called with the node, the states before and
+    after, and whether the change is applied or deferred.
+    """
+
+    see: Callable[[], Situations]
+    writer: TwinWriter
+    settings: OperatorSettings
+    events: Events
+    shown: Callable[[Plans], object]
+    changed: Callable[[str, str, str, str], object]
+    _states: dict[str, State] = field(factory=dict, init=False)
+    _first: int = field(default=0, init=False)
+
+    def run(self, closing: threading.Event, may_write: Callable[[], bool], every_s: float) -> None:
+        """Work until *closing* is set."""
+        while not closing.wait(min(every_s, 1.0) if not may_write() else every_s):
+            if may_write():
+                self.cycle()
+
+    def cycle(self) -> None:
+        """Decide once, and write within the deadline."""
+        seen = self.see()
+        plans = plan_nodes(seen, self.settings)
+        self.shown(plans)
+        until = time.monotonic() + DEADLINE_S
+        nodes = plans.nodes
+        begin = self._first % len(nodes) if nodes else 0
+        self._first = 0
+        for place, plan in enumerate((*nodes[begin:], *nodes[:begin])):
+            if time.monotonic() >= until:
+                self._first = begin + place
+                log.warning("nodes_left", nodes=len(nodes) - place, limit_s=DEADLINE_S)
+                return
+            try:
+                self.writer.write(plan, seen.twins.get(plan.node.name))
+            except (ForbiddenError, NotFoundError, RefusalError) as error:
+                log.warning("node_not_written", node=plan.node.name, reason=str(error)[:300])
+            except MachineError as error:
+                log.warning("nodes_not_written", reason=str(error)[:300])
+                return
+            else:
+                self._note(plan)
+
+    def _note(self, plan: NodePlan) -> None:
+        """Tell about a node whose state is another one."""
+        name, state = plan.node.name, plan.transition.state
+        before = self._states.get(name)
+        self._states[name] = state
+        if before in (None, state):
+            return
+        result = DEFERRED if plan.transition.is_draining else APPLIED
+        self.changed(name, str(before), str(state), result)
+        why = ", ".join(f"{count} {cause}" for cause, count in plan.blocking.items())
+        waits = f", waits for {why}" if why and plan.transition.is_draining else ""
+        subject = Subject("v1", "Node", name, uid=plan.node.uid)
+        self.events.tell(subject, "PowerState", f"{before} to {state}{waits}")

@@ -1,0 +1,195 @@
+"""What each node is to be, by the policy and the pods: pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from attrs import evolve, field, frozen
+
+from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.controller.nodes import PROFILE_LABEL, KnownNode
+from temper_plugin_power.controller.pods import KnownPod
+from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of, shape_of
+from temper_plugin_power.operating.buckets import Bucket, bucket_by
+from temper_plugin_power.operating.caps import caps_of
+from temper_plugin_power.operating.guard import (
+    Cause,
+    NodePod,
+    Transition,
+    blocking_cause,
+    transition,
+)
+from temper_plugin_power.operating.partition import performance_nodes
+from temper_plugin_power.operating.policies import (
+    demand_of,
+    queue_count,
+    static_count,
+    swapped_profiles,
+)
+from temper_plugin_power.operating.twin import Hardware, Situation, Twin, twin_of
+from temper_plugin_power.resources.fields import number_at
+from temper_plugin_power.settings.operator import OperatorSettings
+from temper_plugin_power.workloads.owners import Workload
+
+MANAGED_BY = {
+    "static_partition": "static-partition-v1",
+    "queue_aware_v1": "queue-aware-v1",
+    "rule_swap_v1": "rule-swap-v1",
+}
+
+
+@frozen
+class Situations:
+    """The cluster at one moment. *pods* are those in scope, None if they are not known."""
+
+    nodes: Sequence[KnownNode]
+    twins: Mapping[str, StoredTwin]
+    records: Mapping[str, Record]
+    pods: Sequence[KnownPod] | None
+    profiles: Mapping[Workload, PowerProfile]
+    min_confidence: float
+    now_s: int
+
+
+@frozen
+class NodePlan:
+    """The next step of a node."""
+
+    node: KnownNode
+    transition: Transition
+    twin: Twin
+    spec: Mapping[str, Any]
+    """Of its NodeTwin."""
+    blocking: Mapping[Cause, int]
+    movable: tuple[KnownPod, ...] = ()
+    """Its pods that may be started elsewhere."""
+    density: float = 0.0
+
+
+@frozen
+class Plans:
+    """The next step of all nodes."""
+
+    nodes: tuple[NodePlan, ...] = ()
+    performance_nodes: int = 0
+    demand: Fraction = field(factory=Fraction)
+
+
+def plan_nodes(seen: Situations, settings: OperatorSettings) -> Plans:
+    """Return the next step of each node in scope. Nodes that take no pods are left as they are."""
+    shapes = [shape_of(node, seen.records.get(node.name)) for node in seen.nodes]
+    demand = _demand(seen, settings)
+    density = {shape.name: shape.density for shape in shapes}
+    ordered = sorted(density, key=lambda name: (-density[name], name))
+    if settings.policy == "rule_swap_v1":
+        turns = swapped_profiles(len(ordered), seen.now_s, 0)
+        wanted = {name for name, profile in zip(ordered, turns, strict=True) if profile != "eco"}
+    else:
+        wanted = set(performance_nodes(shapes, _count(seen, settings, demand)))
+    on_node: defaultdict[str, list[KnownPod]] = defaultdict(list)
+    for pod in seen.pods or ():
+        if pod.counts:
+            on_node[pod.node].append(pod)
+    planned = []
+    for node in seen.nodes:
+        desired = "performance" if node.name in wanted else "eco"
+        pods = None if seen.pods is None else on_node[node.name]
+        plan = _plan(node, desired, seen, settings, pods)
+        planned.append(evolve(plan, density=density[node.name]))
+    return Plans(tuple(planned), len(wanted), demand)
+
+
+def bucket_in(seen: Situations, pod: KnownPod) -> Bucket:
+    """Return the bucket of a pod by itself and by the profile of its workload."""
+    return bucket_by(pod.explicit, pod.hints, seen.profiles.get(pod.workload))
+
+
+def _demand(seen: Situations, settings: OperatorSettings) -> Fraction:
+    counted = (
+        seen.profiles.get(pod.workload)
+        for pod in seen.pods or ()
+        if _is_demand(pod, settings) and bucket_in(seen, pod) is Bucket.PERFORMANCE
+    )
+    return demand_of(counted, seen.min_confidence, settings.weights)
+
+
+def _is_demand(pod: KnownPod, settings: OperatorSettings) -> bool:
+    is_queued = settings.queue_count_pending and not pod.node and not pod.is_deleting
+    return pod.counts or is_queued
+
+
+def _count(seen: Situations, settings: OperatorSettings, demand: Fraction) -> int:
+    nodes = len(seen.nodes)
+    if settings.policy == "static_partition":
+        return static_count(nodes, settings.static_hp_frac)
+    if seen.pods is None:
+        return static_count(nodes, settings.queue_base_frac)
+    return queue_count(nodes, demand, settings.queue)
+
+
+def _plan(
+    node: KnownNode,
+    desired: str,
+    seen: Situations,
+    settings: OperatorSettings,
+    pods: Sequence[KnownPod] | None,
+) -> NodePlan:
+    stored = seen.twins.get(node.name)
+    causes = _causes(seen, pods or ())
+    blocking = None if pods is None else sum(causes.values())
+    step = transition(desired, _in_force(node, stored), blocking)
+    hardware = hardware_of(node, seen.records.get(node.name))
+    caps = caps_of(step.in_force, settings.caps.shares, has_gpu=hardware.has_gpu)
+    spec = {
+        "nodeName": node.name,
+        "profile": step.in_force,
+        **caps,
+        "policy": {"name": MANAGED_BY[settings.policy]},
+        "scheduling": {"draining": step.is_draining},
+    }
+    twin = _twin(hardware, step, caps)
+    movable = tuple(pod for pod in pods or () if _is_movable(seen, pod))
+    return NodePlan(node, step, twin, spec, causes, movable)
+
+
+def _in_force(node: KnownNode, stored: StoredTwin | None) -> str:
+    """Return the profile whose caps a node has: by its twin, else by its label."""
+    if stored is not None and stored.profile:
+        return stored.profile
+    return node.labels.get(PROFILE_LABEL, "performance")
+
+
+def _causes(seen: Situations, pods: Iterable[KnownPod]) -> Counter[Cause]:
+    found = (
+        blocking_cause(
+            NodePod(
+                bucket_in(seen, pod),
+                pod.hints,
+                seen.profiles.get(pod.workload),
+                is_bound_to_node=pod.is_bound_to_node,
+            )
+        )
+        for pod in pods
+    )
+    return Counter(cause for cause in found if cause is not None)
+
+
+def _is_movable(seen: Situations, pod: KnownPod) -> bool:
+    """Return whether somebody has said that the pod may be started elsewhere."""
+    if pod.is_bound_to_node:
+        return False
+    if pod.hints.reschedulable is not None:
+        return pod.hints.reschedulable
+    profile = seen.profiles.get(pod.workload)
+    return profile is not None and profile.reschedulable
+
+
+def _twin(hardware: Hardware, step: Transition, caps: Mapping[str, Any]) -> Twin:
+    situation = Situation(
+        step.in_force,
+        is_draining=step.is_draining,
+        cpu_cap_pct=number_at(caps, "cpu.packagePowerCapPctOfMax"),
+        gpu_cap_pct=number_at(caps, "gpu.powerCap.capPctOfMax"),
+    )
+    return twin_of(hardware, situation)

@@ -1,0 +1,138 @@
+"""NodeTwins and labels of nodes, by an operator with a real API server."""
+
+import pytest
+from attrs import evolve
+
+from temper_plugin_power.settings.operator import OperatorSettings
+from tests.control_plane.cluster import unique, wait_until
+from tests.kubernetes.power.conftest import GROUP, SETTINGS
+
+LABEL = "joulie.io/power-profile"
+ECO = evolve(SETTINGS, operator=OperatorSettings(interval="1s", static_hp_frac=0.0))
+WRITING = evolve(ECO, operator=evolve(ECO.operator, dry_run=False))
+
+
+@pytest.fixture
+def nodes(yard):
+    """Two nodes of one family, of which the policy keeps the first as a performance node."""
+    second = unique("znode")
+    yard.add_node(second)
+    for name in (yard.node, second):
+        path = f"{GROUP}/nodehardwares"
+        made = {
+            "apiVersion": "joulie.io/v1alpha1",
+            "kind": "NodeHardware",
+            "metadata": {"name": name},
+            "spec": {"nodeName": name},
+        }
+        yard.cluster.call("POST", path, made)
+        cpu = {"model": "made", "sockets": 1, "totalCores": 64}
+        yard.cluster.client.patch(
+            f"{path}/{name}/status",
+            json={"status": {"cpu": cpu}},
+            headers={"Content-Type": "application/merge-patch+json"},
+        ).raise_for_status()
+    yield yard.node, second
+    yard.cluster.without_node(second)
+    for name in (yard.node, second):
+        for kind in ("nodetwins", "nodehardwares"):
+            yard.cluster.client.delete(f"{GROUP}/{kind}/{name}")
+
+
+def twin(yard, name):
+    answer = yard.cluster.client.get(f"{GROUP}/nodetwins/{name}")
+    return answer.json() if answer.status_code == 200 else {}
+
+
+def label(yard, name):
+    return yard.cluster.get("Node", name)["metadata"]["labels"].get(LABEL)
+
+
+def until(yard, name, **wanted):
+    """Wait for the class of a twin."""
+
+    def found():
+        document = twin(yard, name)
+        status = document.get("status") or {}
+        return document if status.get("schedulableClass") == wanted["schedulable"] else None
+
+    return wait_until(found, f"{name} is {wanted}")
+
+
+def test_nodes_have_twins_and_by_default_no_label(yard, nodes):
+    yard.operator(ECO)
+
+    first = until(yard, nodes[0], schedulable="performance")
+    second = until(yard, nodes[1], schedulable="eco")
+
+    assert first["spec"]["cpu"] == {"packagePowerCapPctOfMax": 100}
+    assert second["spec"]["cpu"] == {"packagePowerCapPctOfMax": 60}
+    assert second["status"]["effectiveCapState"] == {"cpuPct": 60, "gpuPct": 100}
+    assert [label(yard, name) for name in nodes] == [None, None]
+
+
+def test_labels_are_written_on_request(yard, nodes):
+    yard.operator(WRITING)
+
+    until(yard, nodes[1], schedulable="eco")
+
+    wait_until(lambda: label(yard, nodes[1]) == "eco", "the node is labelled")
+    wait_until(lambda: label(yard, nodes[0]) == "performance", "the other one, too")
+
+
+@pytest.mark.parametrize("hint", ["reschedulable", "workload-class"])
+def test_a_node_is_capped_and_labelled_after_its_last_blocking_pod(yard, nodes, hint):
+    value = {"reschedulable": "false", "workload-class": "performance"}[hint]
+    blocking = yard.run("solver", nodes[1], annotations={f"joulie.io/{hint}": value})
+    operator = yard.operator(WRITING)
+
+    draining = until(yard, nodes[1], schedulable="draining")
+    wait_until(lambda: label(yard, nodes[1]) == "performance", "the label is kept")
+    assert draining["spec"]["cpu"] == {"packagePowerCapPctOfMax": 100}
+    assert draining["spec"]["scheduling"] == {"draining": True}
+
+    yard.cluster.delete({**blocking, "kind": "Pod"})
+    done = until(yard, nodes[1], schedulable="eco")
+
+    assert done["spec"]["cpu"] == {"packagePowerCapPctOfMax": 60}
+    wait_until(lambda: label(yard, nodes[1]) == "eco", "the label follows")
+    wait_until(
+        lambda: "PowerState" in {event["reason"] for event in yard.cluster.events(nodes[1])},
+        "an event tells",
+    )
+    page = operator.page().decode()
+    assert f'temper_power_node_state{{node="{nodes[1]}",state="ActiveEco"}} 1.0' in page
+
+
+def test_a_plain_pod_does_not_keep_a_node(yard, nodes):
+    yard.run("plain", nodes[1])
+    yard.operator(ECO)
+
+    assert until(yard, nodes[1], schedulable="eco")
+
+
+def test_a_draining_node_advises_to_move_what_may_be_moved(yard, nodes):
+    yard.run("stays", nodes[1], annotations={"joulie.io/reschedulable": "false"})
+    yard.run("moves", nodes[1], annotations={"joulie.io/reschedulable": "true"})
+    yard.operator(ECO)
+
+    draining = until(yard, nodes[1], schedulable="draining")
+
+    (advice,) = draining["status"]["rescheduleRecommendations"]
+    assert advice["workloadRef"]["name"] == "moves"
+
+
+def test_what_the_agent_of_the_node_has_written_stays(yard, nodes):
+    yard.operator(ECO)
+    until(yard, nodes[1], schedulable="eco")
+    control = {"cpu": {"backend": "rapl", "result": "applied"}}
+    yard.cluster.client.patch(
+        f"{GROUP}/nodetwins/{nodes[1]}/status",
+        json={"status": {"controlStatus": control}},
+        headers={"Content-Type": "application/merge-patch+json"},
+    ).raise_for_status()
+
+    yard.run("late", nodes[1], annotations={"joulie.io/workload-class": "performance"})
+    after = wait_until(lambda: twin(yard, nodes[1]), "the twin")
+
+    assert after["status"]["controlStatus"] == control
