@@ -134,6 +134,7 @@ SHOW_NO_DATA = {
     "power crds": "prints constant definitions",
     "power extender": "logs as the agent does",
     "power operator": "logs as the agent does",
+    "power simulate": "shows numbers of its own",
     "profiles schema": "prints a constant schema",
     "trace flight-recorder stop": "prints a constant line",
 }
