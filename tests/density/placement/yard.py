@@ -68,16 +68,20 @@ class Process:
 class Yard:
     """Nodes, pods, an extender and schedulers for one module of tests."""
 
+    rights = RIGHTS
+    account_name = "temper-placement"
+    command = ("placement", "serve")
+
     def __init__(self, cluster, directory):
         self.cluster, self.directory = cluster, directory
         self.label = unique("yard")
         self.url = f"http://127.0.0.1:{free_port()}"
         self._processes, self._nodes, self._pods = [], [], []
-        for document in RIGHTS:
+        for document in self.rights:
             cluster.make(document)
         for name, value in PRIORITIES.values():
             cluster.make({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
-        self.account = kubeconfig(cluster, directory / "account", cluster.token("temper-placement"))
+        self.account = kubeconfig(cluster, directory / "account", cluster.token(self.account_name))
         self.extender = None
 
     def close(self):
@@ -94,16 +98,21 @@ class Yard:
         self._nodes, self._pods = [], []
 
     def start_extender(self):
-        arguments = [TEMPER, "placement", "serve", "--listen", self.url.removeprefix("http://")]
+        arguments = [TEMPER, *self.command, "--listen", self.url.removeprefix("http://")]
         arguments += ["--kubeconfig", str(self.account)]
         self.extender = self._start(arguments, "extender.log")
         wait_until(lambda: self._says("/readyz"), "the extender", 60)
+
+    def configured(self):
+        """Return the extender that schedulers ask."""
+        (extender,) = documented_configuration()["extenders"]
+        return extender
 
     def start_scheduler(self, name, **extender):
         """Start a scheduler as the docs have it, but for *extender*'s changes."""
         document = documented_configuration()
         document["profiles"] = [{"schedulerName": name}]
-        document["extenders"][0] |= {"urlPrefix": self.url, **extender}
+        document["extenders"] = [{**self.configured(), "urlPrefix": self.url, **extender}]
         document["clientConnection"] = {"kubeconfig": str(self._scheduler_account())}
         path = self.directory / f"{name}.yaml"
         path.write_text(yaml.safe_dump(document))

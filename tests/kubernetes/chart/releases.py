@@ -49,7 +49,7 @@ def everything_in(cluster):
     for path, resource in _resources(cluster):
         if resource["name"] == "events" or "list" not in resource["verbs"]:
             continue
-        for item in cluster.call("GET", f"{path}/{resource['name']}")["items"]:
+        for item in _found(cluster, f"{path}/{resource['name']}", "items"):
             metadata = item["metadata"]
             found.add((resource["name"], metadata.get("namespace", ""), metadata["name"]))
     return found
@@ -60,9 +60,16 @@ def _resources(cluster):
     for group in cluster.call("GET", "/apis")["groups"]:
         paths += [f"/apis/{version['groupVersion']}" for version in group["versions"]]
     for path in paths:
-        for resource in cluster.call("GET", path)["resources"]:
+        for resource in _found(cluster, path, "resources"):
             if "/" not in resource["name"]:
                 yield path, resource
+
+
+def _found(cluster, path, key):
+    """Return a list of the server, nothing of a kind that goes meanwhile."""
+    answer = cluster.client.get(path)
+    assert answer.is_success or answer.status_code == 404, answer.text
+    return answer.json()[key] if answer.is_success else []
 
 
 def await_nothing_new(cluster, before):

@@ -141,6 +141,19 @@ def test_the_placement_service_is_ready_with_the_rights_it_has(plane, release, s
     plane.without_node(node)
 
 
+def test_the_power_extender_is_ready_with_the_kinds_and_the_rights_that_the_chart_makes(
+    release, started
+):
+    release.installed("--set", "power.enabled=true,power.crds.keep=false,restoreOnUninstall=false")
+
+    with started("temper-power-extender", 9876) as observed:
+        wait_until(lambda: _is_ready(observed), "the extender is ready", 60)
+        body = {"Pod": {"metadata": {"name": "a"}}, "NodeNames": ["stranger"]}
+        scores = httpx2.post(f"{observed}/prioritize", json=body, trust_env=False).json()
+
+    assert scores == [{"host": "stranger", "score": 5}]
+
+
 @pytest.fixture
 def last_job(helm, release, as_account):
     """Install a release, and return the command of its last job, in the name of its account."""

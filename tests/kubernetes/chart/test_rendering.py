@@ -10,6 +10,7 @@ from tests.kubernetes.chart.charts import CHART, WORKLOADS, values_file
 NOT_NAMESPACED = {
     "ClusterRole",
     "ClusterRoleBinding",
+    "CustomResourceDefinition",
     "MutatingWebhookConfiguration",
     "PriorityClass",
     "ValidatingAdmissionPolicy",
@@ -17,7 +18,7 @@ NOT_NAMESPACED = {
 }
 CANARY = {"enabled": True, "nodeSelector": {"temper-canary": "true"}}
 DIGEST = "sha256:" + "0" * 64
-OPTIONAL = ("scheduler", "webhook", "networkPolicy", "serviceMonitor", "prometheusRule")
+OPTIONAL = ("scheduler", "webhook", "power", "networkPolicy", "serviceMonitor", "prometheusRule")
 MATRIX = {
     "defaults": {},
     "canary": {"agent": {"canary": CANARY}},

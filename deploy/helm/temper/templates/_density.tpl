@@ -91,4 +91,7 @@ extenders:
     # Without an answer pods are placed as if there were no extender.
     ignorable: true
     httpTimeout: 2s
+  {{- with include "temper.powerExtender.configuration" . }}
+  {{- trim . | nindent 2 }}
+  {{- end }}
 {{- end -}}

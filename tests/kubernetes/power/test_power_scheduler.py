@@ -1,0 +1,123 @@
+"""A real kube-scheduler asks a running power extender."""
+
+from collections import Counter
+
+import httpx2
+import pytest
+
+from tests.control_plane.cluster import wait_for_value, wait_until
+from tests.kubernetes.power.yard import PowerYard, documented_extender, put_twin
+
+CAPPED = {"effectiveCapState": {"cpuPct": 50, "gpuPct": 100}}
+
+
+@pytest.fixture(scope="module")
+def scheduled(cluster, tmp_path_factory):
+    yard = PowerYard(cluster, tmp_path_factory.mktemp("yard"))
+    try:
+        yard.start_scheduler("temper-scheduler")
+        yard.start_extender()
+        yield yard
+    finally:
+        yard.close()
+
+
+@pytest.fixture
+def power_yard(scheduled):
+    yield scheduled
+    scheduled.clear()
+
+
+def known(yard):
+    """Return what the extender knows of the nodes of the yard."""
+    shown = httpx2.get(f"{yard.url}/debug/scoring", trust_env=False).json()["nodes"]
+    return {each["nodeName"]: each for each in shown if each["nodeName"].startswith(yard.label)}
+
+
+def made(yard, classes):
+    """Make nodes with twins, and wait until the extender knows them. Return the full names."""
+    names = yard.nodes(classes)
+    wanted = {names[name]: node_class or "unknown" for name, node_class in classes.items()}
+
+    def heard():
+        return {name: each["schedulableClass"] for name, each in known(yard).items()}
+
+    wait_until(lambda: heard() == wanted, "the extender knows the nodes", 60)
+    return names
+
+
+def placed(yard, pods):
+    """Wait until all pods have a node. Return the number of pods of each node."""
+    wait_for_value(lambda: len(yard.placed()), len(pods), "every pod has a node", 120)
+    return Counter(yard.placed().values())
+
+
+def test_a_thousand_performance_pods_never_land_on_eco_or_draining_nodes(power_yard):
+    kinds = ("performance", "performance", "eco", "draining", None)
+    classes = {f"n{number}": kinds[number % 5] for number in range(200)}
+    names = made(power_yard, classes)
+
+    pods = placed(power_yard, power_yard.submit_many(1000))
+
+    taking = {names[name] for name, kind in classes.items() if kind in ("performance", None)}
+    assert sum(pods.values()) == 1000
+    assert set(pods) <= taking
+    assert len(pods) > 40
+
+
+def test_sensitive_pods_avoid_capped_nodes_and_others_do_not(power_yard):
+    names = made(power_yard, dict.fromkeys(("free1", "free2", "capped1", "capped2"), "eco"))
+    free, capped = ({names[f"{kind}{number}"] for number in (1, 2)} for kind in ("free", "capped"))
+    for name in capped:
+        put_twin(power_yard.cluster, name, "eco", **CAPPED)
+    httpx2.get(f"{power_yard.url}/metrics", trust_env=False)
+    ask = {"Pod": {"metadata": {"annotations": {"joulie.io/cpu-sensitivity": "high"}}}}
+
+    def scores():
+        body = {**ask, "NodeNames": sorted(names.values())}
+        answer = httpx2.post(f"{power_yard.url}/prioritize", json=body, trust_env=False)
+        return {each["host"]: each["score"] for each in answer.json()}
+
+    wait_until(lambda: max(map(scores().get, capped)) < min(map(scores().get, free)), "the caps")
+
+    sensitive = power_yard.submit_many(8, workload_class="standard", cpu_sensitivity="high")
+    on_sensitive = set(placed(power_yard, sensitive))
+    power_yard.submit_many(8, workload_class="standard")
+    on_all = set(placed(power_yard, range(16)))
+
+    assert on_sensitive == free
+    assert on_all & capped
+
+
+def test_pods_are_placed_although_the_extender_does_not_answer(power_yard):
+    made(power_yard, {"one": "performance", "other": "performance"})
+    power_yard.extender.pause()
+    try:
+        pods = placed(power_yard, [power_yard.submit_one()])
+    finally:
+        power_yard.extender.go_on()
+
+    assert sum(pods.values()) == 1
+
+
+def test_pods_are_placed_although_the_extender_is_gone(power_yard):
+    names = made(power_yard, {"one": "performance", "other": "eco"})
+
+    code = power_yard.extender.stop()
+    alone = placed(power_yard, [power_yard.submit_one()])
+    power_yard.start_extender()
+    wait_until(lambda: len(known(power_yard)) == 2, "the nodes", 60)
+    together = power_yard.submit_one()
+    placed(power_yard, range(2))
+
+    assert code == 0
+    assert sum(alone.values()) == 1
+    assert power_yard.placed()[together] == names["one"]
+
+
+def test_the_documented_configuration_lets_the_scheduler_go_on_alone():
+    extender = documented_extender()
+
+    assert extender["ignorable"] is True
+    assert extender["nodeCacheCapable"] is True
+    assert (extender["filterVerb"], extender["prioritizeVerb"]) == ("filter", "prioritize")
