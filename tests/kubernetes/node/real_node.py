@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -130,6 +131,18 @@ class RealNode:
             *("exec", "-n", NAMESPACE, "daemonset/temper-agent", "--"),
             *("temper", *arguments, "--settings", "/etc/temper/agent.toml"),
         )
+
+    def python(self, code):
+        """Run a line of Python in the agent's own container; return what it printed."""
+        return self.kubectl(
+            *("exec", "-n", NAMESPACE, "daemonset/temper-agent", "--"), "python3", "-c", code
+        )
+
+    def kubectl_temper(self, *arguments, timeout=300):
+        """Run ``kubectl temper`` on this machine, with the real kubectl."""
+        path = f"{self.bin}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+        command = ("env", f"PATH={path}", "kubectl", "temper", *arguments)
+        return self._ask(*command, timeout=timeout)
 
     def ask(self, path):
         """Ask the agent over the pod's network, from the node."""

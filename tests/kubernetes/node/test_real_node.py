@@ -125,6 +125,45 @@ def test_the_agents_own_command_tells_the_same(node):
     assert node.observe()["steering"]["niced"] == len(("shop-write-0", "shop-write-1"))
 
 
+def test_the_agent_sees_the_limit_of_its_container_from_its_cgroup_namespace(node):
+    """The engine's second load and hostile files are bounded by it."""
+    code = (
+        "from temper_core.scheduler.host.roots import Roots;"
+        "from temper_core.scheduler.preflight.node_checks import memory_limit;"
+        "print(memory_limit(Roots()), open('/proc/self/cgroup').read().split())"
+    )
+
+    limit, shown = node.python(code).strip().split(" ", 1)
+
+    limits = node.agent_pod()["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["memory"] == "1Gi"
+    assert int(limit) == 1 << 30, shown
+
+
+@pytest.mark.usefixtures("placed")
+def test_a_node_without_bpf_would_know_the_pods_of_threads(node):
+    """By /proc, whose paths are relative to the agent's cgroup namespace."""
+    pod = node.get("pod", "shop")
+    cgroup = _cgroup(node.driver, pod)
+    tid = node.exec(f"head -n 1 /sys/fs/cgroup/{cgroup}/cgroup.threads").strip()
+    code = (
+        "from temper_core import cgroup_namespace, parse_cgroup;"
+        f"print(parse_cgroup(open('/proc/{tid}/cgroup', 'rb').read(), cgroup_namespace()))"
+    )
+
+    assert node.python(code).strip() == f"{cgroup}/"
+
+
+@pytest.mark.usefixtures("placed")
+def test_kubectl_temper_fetches_a_trace_of_one_pod(node, tmp_path):
+    out = tmp_path / "shop.pftrace"
+    node.kubectl_temper("trace", "default/shop", "--seconds", "3", "--out", out)
+
+    names = {text for text in ("shop-write-0", "shop-write-1") if text.encode() in out.read_bytes()}
+    assert names == {"shop-write-0", "shop-write-1"}
+    node.tell("a trace of 3 s of a pod, by kubectl", f"{out.stat().st_size >> 10} KiB")
+
+
 @pytest.mark.usefixtures("placed")
 def test_the_critical_layer_owns_a_whole_core_that_no_other_layer_owns(node):
     def owned():
