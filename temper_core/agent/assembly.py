@@ -1,6 +1,7 @@
 """Builds an agent and its parts from the settings."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from attrs import evolve
@@ -147,6 +148,7 @@ def _instruments(
     settings = parts.settings
     charges = InstrumentCharges(parts.observer.cost.part)
     helpers = _helpers(settings, charges)
+    restoration.end_first(partial(helpers.end_all, "was stopped: the host is restored"))
     states = StateDirectories(
         Path(settings.safe_mode.state).parent,
         writing=restoration.writing,

@@ -4,7 +4,7 @@ import os
 import select
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -133,8 +133,17 @@ class HelperProcesses:
     def stop_all(self, owner: str) -> None:
         """End every helper of *owner*, and wait up to ``END_S`` for their end."""
         children = [child for child in self._running() if child.order.owner == owner]
+        self._end(children, "was stopped: its instrument is closed")
+
+    def end_all(self, reason: str) -> bool:
+        """End every helper as in ``stop_all``. Return whether there was one."""
+        children = self._running()
+        self._end(children, reason)
+        return bool(children)
+
+    def _end(self, children: Iterable[HelperChild], reason: str) -> None:
         for child in children:
-            self._stop(child, "was stopped: its instrument is closed")
+            self._stop(child, reason)
         deadline = time.monotonic() + END_S
         for child in children:
             child.has_ended.wait(max(0.0, deadline - time.monotonic()))

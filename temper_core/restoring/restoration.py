@@ -6,6 +6,7 @@ import os
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import Settings
 
 MOST_TOLD = 20
+LOOKS_AFTER_HELPERS = 2.0
+"""The looks in which instruments see that their helpers have ended."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -204,6 +207,15 @@ class Restoration:
         self._waiting: list[Done] = []
         self._writers = 0
         self._is_away = False
+        self._end_helpers: Callable[[], bool] = lambda: False
+        self._due = 0.0
+
+    def end_first(self, end_helpers: Callable[[], bool]) -> None:
+        """Let a restoration call *end_helpers* first, which returns whether any helper ran.
+
+        The instruments see the end in their next look, and release what they hold.
+        """
+        self._end_helpers = end_helpers
 
     def ask(self, name: str, reason: str, done: Done) -> None:
         """Request safe mode and a restoration in *name*'s name. *done* receives the result."""
@@ -246,6 +258,10 @@ class Restoration:
             self._is_away = False
             self._steering.come_back()
         if not is_wanted or not waiting or engines:
+            return
+        if self._end_helpers():
+            self._due = time.monotonic() + LOOKS_AFTER_HELPERS * self._settings.observe.period_s
+        if time.monotonic() < self._due:
             return
         self._is_away = True
         self._steering.withdraw()

@@ -14,6 +14,7 @@ from temper_core.errors import (
 )
 from temper_core.plain_json import plain_value
 from temper_core.plugin_host import plain_record
+from temper_core.plugin_host.plain_errors import describe
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.files import NoFile
 from temper_core.server.replies import AnswerTooLargeError, Reply, reply_of
@@ -82,10 +83,13 @@ def respond_guarded(
 def _respond_as_plugin(plugin: str, endpoint: Endpoint, request: Request) -> Reply:
     """Call *endpoint*. An answer that is too large is no failure of the plugin.
 
-    Its size may follow from the request, or from the node's pods.
+    Its size may follow from the request, or from the node's pods. A MachineError tells of the
+    node, such as of a full disk or of a restoration.
     """
     try:
         return respond(endpoint, request, is_plugins=True)
+    except MachineError as error:
+        return error_reply(UNAVAILABLE, describe(error), is_plugins=True)
     except AnswerTooLargeError as error:
         message = f"the endpoint of plugin {plugin!r} {error}"
         return error_reply(UNAVAILABLE, message, is_plugins=True)

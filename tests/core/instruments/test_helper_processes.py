@@ -200,6 +200,19 @@ def test_what_it_has_started_ends_when_it_is_stopped(helpers, tmp_path):
     assert [is_gone(pid) for pid in (*pids, helper.pid)] == [True] * 4
 
 
+def test_all_helpers_end_for_a_restoration(helpers, tmp_path):
+    file = tmp_path / "pids"
+    helper = helpers.start("trainer", "heavy_work:start_others_and_hang", str(file), SMALL)
+    pids = pids_in(file)
+
+    assert helpers.end_all("was stopped: the host is restored")
+
+    assert [is_gone(pid) for pid in (*pids, helper.pid)] == [True] * 4
+    with pytest.raises(PluginError, match="the host is restored"):
+        helper.result(NEVER_S)
+    assert not helpers.end_all("was stopped: the host is restored")
+
+
 def test_one_that_forks_without_end_is_ended_with_all_its_children(outcome):
     reason = outcome("fork_without_end", memory_bytes=256 * MIB)
 

@@ -15,6 +15,8 @@ from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import agent_lock
 from temper_core.steering.niceness import GivenBack
+from tests.control_plane.cluster import wait_until
+from tests.patience import PATIENCE_S
 
 
 class KernelObjects:
@@ -134,6 +136,24 @@ def test_the_lock_of_a_plugin_is_removed_unless_a_process_holds_it(made):
     assert (free.exists(), held.exists()) == (False, True)
     assert str(free) in restored.removed
     assert restored.left == (Leftover(str(held), HELD_LOCK, is_kept=True),)
+
+
+def test_helpers_end_first_and_the_instruments_have_time_to_see_it(made, requests):
+    settings = evolve(made.settings, observe=evolve(made.settings.observe, period_s=0.2))
+    restoration = Restoration(settings, requests, KernelObjects(), made.roots)
+    running, heard = ["a capture"], []
+
+    def end_helpers():
+        were, running[:] = bool(running), ()
+        return were
+
+    restoration.end_first(end_helpers)
+    restoration.ask("cluster", "the operator wants it", heard.append)
+    restoration.turn([])
+
+    assert (running, heard) == ([], [])
+    wait_until(lambda: (restoration.turn([]), heard)[1], "the restoration", PATIENCE_S)
+    assert len(heard) == 1
 
 
 @pytest.mark.parametrize("is_held", [True, False])

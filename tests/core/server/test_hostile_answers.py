@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core import Answer, Endpoint, InputError, hookimpl
+from temper_core import Answer, Endpoint, InputError, MachineError, hookimpl
 from temper_core.plugin_host import PluginHost
 from temper_core.records.endpoints import Request
 from temper_core.server.answers import respond_guarded
@@ -71,6 +71,25 @@ def test_an_error_of_an_endpoint_is_one_bounded_line(kind):
     assert reply.status in (400, 503)
     assert len(reply.content) < 2000
     assert reply.content.count(b"\n") == 1
+
+
+def test_a_fact_of_the_node_is_a_503_and_never_a_failure_of_the_plugin():
+    """A full disk, or a restoration, of which each client's request would be told."""
+    host = PluginHost()
+    host.add(Shop(), "shop")
+
+    def cannot(_):
+        raise MachineError("a restoration is active: nothing is written on this host")
+
+    endpoint = Endpoint("page", "GET", "/page", "A page.", cannot)
+    call = partial(host.call, allows=(InputError,))
+
+    replies = [respond_guarded("shop", call, endpoint, Request()) for _ in range(5)]
+
+    assert {reply.status for reply in replies} == {503}
+    assert all(b"a restoration is active" in reply.content for reply in replies)
+    assert host.failures == {"shop": 0}
+    assert not host.why_lost("shop", "endpoint page")
 
 
 def test_a_header_cannot_pass_as_another_one():
