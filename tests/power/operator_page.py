@@ -25,5 +25,7 @@ def operator_page():
     pods = [a_pod("a", "n1", reschedulable="false")]
     nodes.show(plan_nodes(seen(pods=pods), OperatorSettings()))
     nodes.changed("n1", "ActivePerformance", "DrainingPerformance", "deferred")
+    nodes.evicted("n1", "shop", "evicted")
+    nodes.evicted("n1", "shop", "dry_run")
     profile = {"status": {"confidence": 0.7, "evidence": {"energyBound": "unknown"}}}
     return tallies.page([stored_profile(profile)])

@@ -3,7 +3,7 @@
 import pytest
 from attrs import evolve
 
-from temper_plugin_power.settings.operator import OperatorSettings
+from temper_plugin_power.settings.operator import OperatorSettings, ReschedulerSettings
 from tests.control_plane.cluster import unique, wait_until
 from tests.kubernetes.power.conftest import GROUP, SETTINGS
 
@@ -136,3 +136,69 @@ def test_what_the_agent_of_the_node_has_written_stays(yard, nodes):
     after = wait_until(lambda: twin(yard, nodes[1]), "the twin")
 
     assert after["status"]["controlStatus"] == control
+
+
+@pytest.fixture
+def owned(yard, nodes):
+    """A performance pod of a ReplicaSet that may be moved, and another that may not."""
+    container = {"name": "app", "image": "registry.example/app:1"}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}}
+    made = yard.cluster.call(
+        "POST",
+        f"/apis/apps/v1/namespaces/{yard.namespace}/replicasets",
+        {
+            "metadata": {"name": "web"},
+            "spec": {
+                "replicas": 0,
+                "selector": {"matchLabels": {"app": "a"}},
+                "template": template,
+            },
+        },
+    )
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": made["metadata"]["uid"],
+        "controller": True,
+    }
+    performance = {"joulie.io/workload-class": "performance"}
+    for name, may_move in (("moves", "true"), ("stays", "false")):
+        hints = {**performance, "joulie.io/reschedulable": may_move}
+        yard.run(name, nodes[1], annotations=hints, ownerReferences=[owner], labels={"app": "a"})
+    return yard
+
+
+def is_there(yard, name):
+    path = f"/api/v1/namespaces/{yard.namespace}/pods/{name}"
+    return yard.cluster.client.get(path).status_code == 200
+
+
+def moving(**options):
+    rescheduler = ReschedulerSettings(interval="1s", **options)
+    return evolve(ECO, operator=evolve(ECO.operator, rescheduler=rescheduler))
+
+
+def test_a_blocking_pod_that_may_be_moved_is_moved_and_no_other(owned):
+    operator = owned.operator(moving(enabled=True))
+
+    wait_until(lambda: not is_there(owned, "moves"), "the pod is evicted")
+
+    path = f"/apis/apps/v1/namespaces/{owned.namespace}/replicasets/web"
+    said = owned.cluster.call("GET", path)["metadata"]["annotations"]
+    assert said["joulie.io/last-eviction-from-class"] == "eco"
+    assert is_there(owned, "stays")
+    assert "temper_power_evictions_total" in operator.page().decode()
+
+
+@pytest.mark.parametrize("options", [{}, {"enabled": True, "dry_run": True}])
+def test_by_default_and_in_a_dry_run_no_pod_is_moved(owned, nodes, options):
+    operator = owned.operator(moving(**options))
+
+    until(owned, nodes[1], schedulable="draining")
+    wait_until(lambda: twin(owned, nodes[1])["status"]["rescheduleRecommendations"], "advice")
+
+    if options:
+        left_out = 'reason="dry_run"'
+        wait_until(lambda: left_out in operator.page().decode(), "it is told")
+    assert is_there(owned, "moves")

@@ -36,6 +36,8 @@ class NodeLoop:
     events: Events
     shown: Callable[[Plans], object]
     changed: Callable[[str, str, str, str], object]
+    clock: Callable[[], float] = time.monotonic
+    _plans: tuple[float, Plans] | None = field(default=None, init=False)
     _states: dict[str, State] = field(factory=dict, init=False)
     _first: int = field(default=0, init=False)
 
@@ -45,11 +47,18 @@ class NodeLoop:
             if may_write():
                 self.cycle()
 
+    def current(self, within_s: float) -> Plans:
+        """Return the last plans, none if they are older than *within_s*."""
+        if self._plans is None or self.clock() - self._plans[0] > within_s:
+            return Plans()
+        return self._plans[1]
+
     def cycle(self) -> None:
         """Decide once, and write within the deadline."""
         seen = self.see()
         plans = plan_nodes(seen, self.settings)
         self.shown(plans)
+        self._plans = self.clock(), plans
         until = time.monotonic() + DEADLINE_S
         nodes = plans.nodes
         begin = self._first % len(nodes) if nodes else 0

@@ -1,7 +1,7 @@
 """What each node is to be, by the policy and the pods: pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -64,6 +64,8 @@ class NodePlan:
     blocking: Mapping[Cause, int]
     movable: tuple[KnownPod, ...] = ()
     """Its pods that may be started elsewhere."""
+    blockers: tuple[KnownPod, ...] = ()
+    """Those that keep it from becoming an eco node."""
     density: float = 0.0
 
 
@@ -136,9 +138,11 @@ def _plan(
     pods: Sequence[KnownPod] | None,
 ) -> NodePlan:
     stored = seen.twins.get(node.name)
-    causes = _causes(seen, pods or ())
-    blocking = None if pods is None else sum(causes.values())
-    step = transition(desired, _in_force(node, stored), blocking)
+    found = [(pod, _cause(seen, pod)) for pod in pods or ()]
+    causes = Counter(cause for _, cause in found if cause is not None)
+    step = transition(
+        desired, _in_force(node, stored), None if pods is None else sum(causes.values())
+    )
     hardware = hardware_of(node, seen.records.get(node.name))
     caps = caps_of(step.in_force, settings.caps.shares, has_gpu=hardware.has_gpu)
     spec = {
@@ -150,7 +154,8 @@ def _plan(
     }
     twin = _twin(hardware, step, caps)
     movable = tuple(pod for pod in pods or () if _is_movable(seen, pod))
-    return NodePlan(node, step, twin, spec, causes, movable)
+    blockers = tuple(pod for pod, cause in found if cause is not None)
+    return NodePlan(node, step, twin, spec, causes, movable, blockers)
 
 
 def _in_force(node: KnownNode, stored: StoredTwin | None) -> str:
@@ -160,19 +165,13 @@ def _in_force(node: KnownNode, stored: StoredTwin | None) -> str:
     return node.labels.get(PROFILE_LABEL, "performance")
 
 
-def _causes(seen: Situations, pods: Iterable[KnownPod]) -> Counter[Cause]:
-    found = (
-        blocking_cause(
-            NodePod(
-                bucket_in(seen, pod),
-                pod.hints,
-                seen.profiles.get(pod.workload),
-                is_bound_to_node=pod.is_bound_to_node,
-            )
-        )
-        for pod in pods
+def _cause(seen: Situations, pod: KnownPod) -> Cause | None:
+    """Return why a pod keeps its node from becoming an eco node, None if it does not."""
+    profile = seen.profiles.get(pod.workload)
+    bucket = bucket_in(seen, pod)
+    return blocking_cause(
+        NodePod(bucket, pod.hints, profile, is_bound_to_node=pod.is_bound_to_node)
     )
-    return Counter(cause for cause in found if cause is not None)
 
 
 def _is_movable(seen: Situations, pod: KnownPod) -> bool:

@@ -4,6 +4,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from temper_core import MetricFamily
 from temper_plugin_power.controller.node_plans import NodePlan, Plans
+from temper_plugin_power.controller.rescheduling import EVICTED, REASON
 from temper_plugin_power.families import operator as families
 
 
@@ -14,10 +15,12 @@ class NodeTallies:
         def gauge(family: MetricFamily) -> Gauge:
             return Gauge(family.name, family.help, family.labels, registry=registry)
 
-        transitions = families.TRANSITIONS
-        self._transitions = Counter(
-            transitions.name, transitions.help, transitions.labels, registry=registry
-        )
+        def counter(family: MetricFamily) -> Counter:
+            return Counter(family.name, family.help, family.labels, registry=registry)
+
+        self._transitions = counter(families.TRANSITIONS)
+        self._evictions = counter(families.EVICTIONS)
+        self._skips = counter(families.SKIPS)
         self._state = gauge(families.NODE_STATE)
         self._profile = gauge(families.NODE_PROFILE)
         self._blocking = gauge(families.BLOCKING)
@@ -42,6 +45,13 @@ class NodeTallies:
     def changed(self, node: str, before: str, after: str, result: str) -> None:
         """Count a change of the state of a node."""
         self._transitions.labels(node, before, after, result).inc()
+
+    def evicted(self, node: str, namespace: str, outcome: str) -> None:
+        """Count an eviction, or why it was left out."""
+        if outcome == EVICTED:
+            self._evictions.labels(node, namespace, REASON).inc()
+        else:
+            self._skips.labels(node, outcome).inc()
 
     def _show_node(self, plan: NodePlan) -> None:
         name, twin = plan.node.name, plan.twin

@@ -4,16 +4,15 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from pathlib import Path
 
 from attrs import define, field
 
 from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
 from temper_plugin_power.classifier.hints import PREFIX
+from temper_plugin_power.controller.chosen import asking, profiling_choices
 from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
 from temper_plugin_power.controller.collecting import Collector
 from temper_plugin_power.controller.kube_events import Events
@@ -24,17 +23,14 @@ from temper_plugin_power.controller.node_plans import Situations
 from temper_plugin_power.controller.node_tallies import NodeTallies
 from temper_plugin_power.controller.pod_table import PodTable
 from temper_plugin_power.controller.profile_writing import ProfileWriter
+from temper_plugin_power.controller.rescheduling import Rescheduler
 from temper_plugin_power.controller.tallies import Tallies
 from temper_plugin_power.controller.twin_writing import TwinWriter
 from temper_plugin_power.controller.watching import Scope, Watches
-from temper_plugin_power.measuring.measuring import QUERY_TIMEOUT_S, Measured, Pace, measure
-from temper_plugin_power.settings.classifier import ClassifierSettings
+from temper_plugin_power.measuring.measuring import Measured
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.power import PowerSettings
 from temper_plugin_power.workloads.owners import Workload
-from temper_plugin_power.workloads.profiling import ProfilingChoices
-from temper_prometheus.access import access as prometheus_access
-from temper_prometheus.client import Prometheus
 
 LEASE = "temper-power-operator"
 WAIT_S = 0.5
@@ -55,6 +51,7 @@ class Operator:
     _measurer: Measurer = field(init=False)
     _collector: Collector = field(init=False)
     _nodes: NodeLoop = field(init=False)
+    _rescheduler: Rescheduler = field(init=False)
     _closing: threading.Event = field(factory=threading.Event, init=False)
     _connections: ExitStack = field(factory=ExitStack, init=False)
     _threads: list[threading.Thread] = field(factory=list, init=False)
@@ -69,12 +66,12 @@ class Operator:
         writer = ProfileWriter(server, _now, self.watches.profiles.put, Events(server, holder))
         of = settings.classifier
         timing = Timing(seconds(of.reclassify_interval), int(seconds(of.metrics_window)))
-        choices = _choices(settings, self.access.namespace)
+        choices = profiling_choices(settings, self.access.namespace)
         self.classifier = Classifier(cluster, writer, choices, timing, self.tallies.classified)
-        ask = _asking(of, self.tallies) if of.prometheus_url else None
+        ask = asking(of, self.tallies) if of.prometheus_url else None
         self._measurer = Measurer(ask, self._begin_cycle, self._is_due, seconds(of.interval))
         self._collector = Collector(cluster, self._connection())
-        self._nodes = self._node_loop(holder)
+        self._nodes, self._rescheduler = self._of_nodes(holder)
         self.tallies.add_leading(lambda: self.leader.is_leading)
         self.tallies.add_watches(self.watches.statuses.values())
 
@@ -99,6 +96,7 @@ class Operator:
             ("measure", lambda: self._measurer.run(self._closing)),
             ("collect", self._collect),
             ("nodes", self._decide_nodes),
+            ("reschedule", self._reschedule),
         ):
             thread = threading.Thread(target=run, name=f"power-{name}", daemon=True)
             self._threads.append(thread)
@@ -143,12 +141,20 @@ class Operator:
         every_s = seconds(self.settings.operator.interval)
         self._nodes.run(self._closing, lambda: self.may_write, every_s)
 
-    def _node_loop(self, holder: str) -> NodeLoop:
-        server, of = self._connection(), self.settings.operator
+    def _reschedule(self) -> None:
+        within_s = 2 * seconds(self.settings.operator.interval)
+        self._rescheduler.run(
+            self._closing, lambda: self._nodes.current(within_s), lambda: self.may_write
+        )
+
+    def _of_nodes(self, holder: str) -> tuple[NodeLoop, Rescheduler]:
+        of, tallies = self.settings.operator, NodeTallies(self.tallies.registry)
+        server, evicting = self._connection(), self._connection()
         writer = TwinWriter(server, _now, self.watches.twins.put, writes_labels=not of.dry_run)
-        tallies = NodeTallies(self.tallies.registry)
         events = Events(server, holder)
-        return NodeLoop(self._see, writer, of, events, tallies.show, tallies.changed)
+        loop = NodeLoop(self._see, writer, of, events, tallies.show, tallies.changed)
+        moving = Rescheduler(evicting, of.rescheduler, Events(evicting, holder), tallies.evicted)
+        return loop, moving
 
     def _see(self) -> Situations:
         """Return the cluster as it is known. Pods are not known while a watch is down."""
@@ -176,42 +182,6 @@ class Operator:
 
     def _connection(self) -> ApiServer:
         return self._connections.enter_context(ApiServer(self.access))
-
-
-def _choices(settings: PowerSettings, own_namespace: str) -> ProfilingChoices:
-    of = settings.classifier
-    return ProfilingChoices(
-        derives_class=of.derive_class,
-        aliases=settings.annotation_aliases,
-        skipped=frozenset({*of.skip_namespaces, own_namespace}),
-        gpu_proxy_watts=of.gpu_proxy_watts,
-    )
-
-
-def _asking(settings: ClassifierSettings, tallies: Tallies) -> Callable[[], Measured]:
-    """Return what asks the Prometheus of the settings once. It raises as ``measure``."""
-
-    def ask() -> Measured:
-        way = prometheus_access(
-            settings.prometheus_url,
-            _path(settings.prometheus_token_file),
-            _path(settings.prometheus_ca_file),
-            settings.prometheus_tenant or None,
-        )
-        with Prometheus(way, timeout_s=QUERY_TIMEOUT_S) as prometheus:
-            return measure(
-                prometheus,
-                int(time.time()),
-                window_s=int(seconds(settings.metrics_window)),
-                energy=settings.energy,
-                pace=Pace(watcher=tallies),
-            )
-
-    return ask
-
-
-def _path(text: str) -> Path | None:
-    return Path(text) if text else None
 
 
 def _now() -> datetime:

@@ -109,9 +109,23 @@ SUPPLY = _family(
     "Supply stress",
     ("node",),
 )
+EVICTIONS = _family(
+    "evictions_total",
+    "Pods evicted from draining nodes, by `reason`.",
+    "Evictions from draining nodes",
+    ("node", "namespace", "reason"),
+    "counter",
+)
+SKIPS = _family(
+    "eviction_skips_total",
+    "Evictions that were left out, by `reason`: disruption_budget, dry_run, no_owner.",
+    "Evictions that were left out",
+    ("node", "reason"),
+    "counter",
+)
 NODES = (
     *(NODE_STATE, NODE_PROFILE, TRANSITIONS, BLOCKING, HP_NODES, DEMAND, DENSITY),
-    *(HEADROOM, COOLING, SUPPLY),
+    *(HEADROOM, COOLING, SUPPLY, EVICTIONS, SKIPS),
 )
 CLASSIFYING = (
     PROFILES,

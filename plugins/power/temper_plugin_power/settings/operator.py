@@ -51,6 +51,16 @@ class CapSettings:
 
 
 @frozen
+class ReschedulerSettings:
+    """Whether pods that may be started elsewhere are evicted from draining nodes."""
+
+    enabled: bool = setting(False, "Whether pods are evicted.")
+    interval: str = duration("60s", "The time between two turns over all draining nodes.")
+    max_evictions_per_node: int = _count(1, "The most evictions of a node in a turn.", 1)
+    dry_run: bool = setting(False, "Whether evictions are only told.")
+
+
+@frozen
 class OperatorSettings:
     """The operator, which decides on the profiles of nodes and writes NodeTwins."""
 
@@ -78,6 +88,7 @@ class OperatorSettings:
     weight_medium: float = _weight(1.0, "The weight of a pod of medium intensity.")
     weight_low: float = _weight(0.5, "The weight of a pod of low intensity.")
     caps: CapSettings = CapSettings()
+    rescheduler: ReschedulerSettings = ReschedulerSettings()
 
     @property
     def queue(self) -> Queue:

@@ -1,0 +1,56 @@
+"""What the settings choose for the classifier: its rules, and the Prometheus that it asks."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from temper_plugin_power.measuring.measuring import (
+    QUERY_TIMEOUT_S,
+    Measured,
+    Pace,
+    Watcher,
+    measure,
+)
+from temper_plugin_power.settings.classifier import ClassifierSettings
+from temper_plugin_power.settings.durations import seconds
+from temper_plugin_power.settings.power import PowerSettings
+from temper_plugin_power.workloads.profiling import ProfilingChoices
+from temper_prometheus.access import access as prometheus_access
+from temper_prometheus.client import Prometheus
+
+
+def profiling_choices(settings: PowerSettings, own_namespace: str) -> ProfilingChoices:
+    """Return what profiles depend on by the settings. The own namespace has none."""
+    of = settings.classifier
+    return ProfilingChoices(
+        derives_class=of.derive_class,
+        aliases=settings.annotation_aliases,
+        skipped=frozenset({*of.skip_namespaces, own_namespace}),
+        gpu_proxy_watts=of.gpu_proxy_watts,
+    )
+
+
+def asking(settings: ClassifierSettings, watcher: Watcher) -> Callable[[], Measured]:
+    """Return what asks the Prometheus of the settings once. It raises as ``measure``."""
+
+    def ask() -> Measured:
+        way = prometheus_access(
+            settings.prometheus_url,
+            _path(settings.prometheus_token_file),
+            _path(settings.prometheus_ca_file),
+            settings.prometheus_tenant or None,
+        )
+        with Prometheus(way, timeout_s=QUERY_TIMEOUT_S) as prometheus:
+            return measure(
+                prometheus,
+                int(time.time()),
+                window_s=int(seconds(settings.metrics_window)),
+                energy=settings.energy,
+                pace=Pace(watcher=watcher),
+            )
+
+    return ask
+
+
+def _path(text: str) -> Path | None:
+    return Path(text) if text else None
