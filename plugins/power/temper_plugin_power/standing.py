@@ -4,9 +4,7 @@ from attrs import frozen
 
 from temper_plugin_power.classifier.hints import Hints
 from temper_plugin_power.classifier.profiles import PowerProfile
-
-MIN_CONFIDENCE = 0.5
-"""Of a profile whose derived fields count."""
+from temper_plugin_power.defaults import MIN_CONFIDENCE
 
 
 @frozen

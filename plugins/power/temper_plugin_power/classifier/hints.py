@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from temper_plugin_power.defaults import ALIASES
+
 PREFIX = "joulie.io"
-ALIASES = ("temper.codes",)
-"""More prefixes of the keys. The first prefix that has a key decides."""
 CLASSES = ("performance", "standard")
 CPU_SENSITIVITIES = ("high", "medium", "low")
 GPU_SENSITIVITIES = (*CPU_SENSITIVITIES, "none")

@@ -7,8 +7,8 @@ from math import ceil
 from attrs import frozen
 
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.defaults import MIN_CONFIDENCE
 from temper_plugin_power.numbers import clamped, half_away
-from temper_plugin_power.standing import MIN_CONFIDENCE
 
 WEIGHTS = {"high": Fraction(3, 2), "medium": Fraction(1), "low": Fraction(1, 2)}
 """Of a pod's intensity. A GPU that it does not use has no say."""

@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 from temper_core import Pod
 from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.defaults import MIN_CONFIDENCE
 from temper_plugin_power.operating.buckets import PROFILE_KEY
 from temper_plugin_power.placing.demands import demand_of
 from temper_plugin_power.placing.subjects import NodeView, PodView
@@ -20,7 +21,7 @@ from temper_plugin_power.resources.reading import (
     twin_at,
     workload_at,
 )
-from temper_plugin_power.standing import MIN_CONFIDENCE, standing_of
+from temper_plugin_power.standing import standing_of
 from temper_plugin_power.workloads.owners import Workload, workload_of
 
 

@@ -4,9 +4,8 @@ from attrs import frozen
 from attrs.validators import and_, deep_iterable, gt, in_, instance_of, le, matches_re, max_len
 
 from temper_core import InputError, setting
+from temper_plugin_power.defaults import GPU_PROXY_WATTS, SKIPPED_NAMESPACES
 from temper_plugin_power.settings.durations import duration
-from temper_plugin_power.workloads.deriving import GPU_PROXY_WATTS
-from temper_plugin_power.workloads.profiling import SKIPPED_NAMESPACES
 from temper_prometheus.access import checked_url
 
 ENERGIES = ("auto", "kepler-0.9", "kepler-0.10", "off")

@@ -1,14 +1,15 @@
 """The settings of the scheduler extender: the table ``[plugins.power.extender]``."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 from attrs.validators import and_, ge, gt, in_, instance_of, le
 
 from temper_core import setting
-from temper_plugin_power.placing.marginal import Coefficients
-from temper_plugin_power.placing.subjects import Choices
 from temper_plugin_power.settings.durations import duration, seconds
+
+if TYPE_CHECKING:
+    from temper_plugin_power.placing.subjects import Choices
 
 SCALES = (10, 100)
 MOST_WATTS = 1e9
@@ -62,8 +63,11 @@ class ExtenderSettings:
     cap_penalty_gpu: float = _points(40.0, "The same for the cap of the GPUs.")
 
     @property
-    def choices(self) -> Choices:
+    def choices(self) -> "Choices":
         """The settings that scores depend on."""
+        from temper_plugin_power.placing.marginal import Coefficients  # noqa: PLC0415 - not for agents
+        from temper_plugin_power.placing.subjects import Choices  # noqa: PLC0415 - the same
+
         return Choices(
             is_marginal=self.marginal,
             coefficients=Coefficients(

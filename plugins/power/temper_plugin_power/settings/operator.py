@@ -1,15 +1,18 @@
 """The settings of the operator: the tables ``[plugins.power.operator]`` and below it."""
 
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 from attrs.validators import and_, ge, in_, instance_of, le
 
 from temper_core import setting
-from temper_plugin_power.operating.caps import CapShares
-from temper_plugin_power.operating.policies import Queue
 from temper_plugin_power.settings.durations import duration
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from temper_plugin_power.operating.caps import CapShares
+    from temper_plugin_power.operating.policies import Queue
 
 POLICIES = ("static_partition", "queue_aware_v1", "rule_swap_v1")
 MOST_COUNT = 1_000_000
@@ -43,8 +46,10 @@ class CapSettings:
     gpu_eco_pct: float = _percent(60.0, "GPU cap of an eco node.")
 
     @property
-    def shares(self) -> CapShares:
+    def shares(self) -> "CapShares":
         """The caps as the formulas take them."""
+        from temper_plugin_power.operating.caps import CapShares  # noqa: PLC0415 - not for agents
+
         return CapShares(
             self.cpu_performance_pct, self.cpu_eco_pct, self.gpu_performance_pct, self.gpu_eco_pct
         )
@@ -91,14 +96,18 @@ class OperatorSettings:
     rescheduler: ReschedulerSettings = ReschedulerSettings()
 
     @property
-    def queue(self) -> Queue:
+    def queue(self) -> "Queue":
         """The settings of ``queue_aware_v1`` as its formula takes them."""
+        from temper_plugin_power.operating.policies import Queue  # noqa: PLC0415 - not for agents
+
         return Queue(
             self.queue_base_frac, self.queue_min, self.queue_max, self.queue_perf_per_hp_node
         )
 
     @property
-    def weights(self) -> dict[str, Fraction]:
+    def weights(self) -> "dict[str, Fraction]":
         """The weights by intensity, exact as they are written."""
+        from fractions import Fraction  # noqa: PLC0415 - not for agents
+
         written = {"high": self.weight_high, "medium": self.weight_medium, "low": self.weight_low}
         return {intensity: Fraction(str(weight)) for intensity, weight in written.items()}

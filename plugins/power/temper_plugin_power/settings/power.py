@@ -6,12 +6,11 @@ from attrs import frozen
 from attrs.validators import and_, deep_iterable, ge, instance_of, le, matches_re, max_len
 
 from temper_core import fit_settings, load_settings, setting
-from temper_plugin_power.classifier.hints import ALIASES
+from temper_plugin_power.defaults import ALIASES, MIN_CONFIDENCE
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.extender import ExtenderSettings
 from temper_plugin_power.settings.node import NodeSettings
 from temper_plugin_power.settings.operator import OperatorSettings
-from temper_plugin_power.standing import MIN_CONFIDENCE
 
 PLUGIN = "power"
 MOST_ALIASES = 8

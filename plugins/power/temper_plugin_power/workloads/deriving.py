@@ -7,13 +7,12 @@ from attrs import frozen
 
 from temper_plugin_power.classifier.cpu import COMPUTE_RATIO, MEMORY_RATIO
 from temper_plugin_power.classifier.signals import Signals
+from temper_plugin_power.defaults import GPU_PROXY_WATTS
 from temper_plugin_power.workloads.energy import Dialect, Energy
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
 from temper_plugin_power.workloads.sums import mean, percent, quotient, total
 from temper_plugin_power.workloads.threads import thread_evidence
 
-GPU_PROXY_WATTS = 400.0
-"""The power that stands for a GPU in full use, where only its energy is known."""
 DOMINANT_PCT = 40
 BUSY_PCT = 60
 PRESSED_PCT = 50

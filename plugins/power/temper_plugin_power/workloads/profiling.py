@@ -8,17 +8,17 @@ from typing import Any
 from attrs import frozen
 
 from temper_plugin_power.classifier.classifying import classify
-from temper_plugin_power.classifier.hints import ALIASES, Hints, read_hints
+from temper_plugin_power.classifier.hints import Hints, read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.classifier.signals import Signals
+from temper_plugin_power.defaults import ALIASES, GPU_PROXY_WATTS, SKIPPED_NAMESPACES
 from temper_plugin_power.resources.definitions import GROUP, VERSION
-from temper_plugin_power.workloads.deriving import GPU_PROXY_WATTS, derive
+from temper_plugin_power.workloads.deriving import derive
 from temper_plugin_power.workloads.energy import Dialect, energy_of, nodes_of_one_ratio
 from temper_plugin_power.workloads.owners import Workload, workload_of
 from temper_plugin_power.workloads.pods import MeasuredPod
 
 KIND = "WorkloadProfile"
-SKIPPED_NAMESPACES = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 
 
 @frozen
