@@ -91,6 +91,7 @@ FIRST_PARTY: Mapping[str, str] = {
     "temper profiles test": "trainer",
     "temper trace": "tracer",
     "temper wakes": "tracer",
+    "kubectl temper power": "power",
     "kubectl temper rightsize": "rightsizer",
     "kubectl temper trace": "tracer",
     "kubectl temper trace-compare": "tracer",

@@ -229,11 +229,29 @@ def _write_cases(folder, poison):
     case = {"annotations": annotations, "metrics": {"cpuUtilPct": 40}}
     (folder / "cases.json").write_text(json.dumps([case]))
     twin = {"kind": "NodeTwin", "metadata": {"name": poison.text("n")}}
-    (folder / "twins.json").write_text(json.dumps({"items": [twin]}))
+    objects = {"items": [twin, a_power_profile(poison)]}
+    (folder / "twins.json").write_text(json.dumps(objects))
     measures = {poison.text("pod"): {"cpu_rate": 1}}
     (folder / "pod-metrics.json").write_text(json.dumps({"pods": measures}))
     bad = {**case, "metrics": {poison.text("key"): poison.text()}, "labels": {"a": [poison.text()]}}
     (folder / "bad-cases.json").write_text(json.dumps([bad]))
+
+
+def a_power_profile(poison):
+    """Return a WorkloadProfile of hostile text, of the workload shop/odd."""
+    demand = {key: poison.text(key) for key in ("intensity", "bound", "capSensitivity")}
+    return {
+        "kind": "WorkloadProfile",
+        "metadata": {"name": "deployment-odd", "namespace": "shop"},
+        "spec": {"workloadRef": {"kind": poison.text("Deployment"), "name": "odd"}},
+        "status": {
+            "cpu": demand,
+            "gpu": demand,
+            "classificationReason": poison.text("reason"),
+            "confidence": 0.7,
+            "evidence": {poison.text("key"): poison.text("value")},
+        },
+    }
 
 
 def _make_pod_hostile(item, poison):

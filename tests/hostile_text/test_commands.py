@@ -14,7 +14,7 @@ import pytest
 from temper_core.cli.main import temper
 from tests.hostile_text.forks import Forks
 from tests.hostile_text.hostile import TEXTS, Poison, has_arrived, leaks
-from tests.hostile_text.inputs import HostileAgent, a_demand, write_files
+from tests.hostile_text.inputs import HostileAgent, a_demand, a_power_profile, write_files
 from tests.kube_client.made_server import MadeServer, agent, in_pages, node
 from tests.podlists import make_podlist
 
@@ -35,6 +35,9 @@ COMMANDS = {
         ("x", "--pods", "bad-pods.json"),
     ],
     "k8s doctor": [("--no-kubelets",)],
+    "k8s power explain": [(ARGUMENT,)],
+    "k8s power profiles": [()],
+    "k8s power status": [()],
     "k8s restore": [("odd", "--timeout", "1"), (ARGUMENT,)],
     "k8s rightsize": [
         (),
@@ -81,10 +84,27 @@ COMMANDS = {
         ("--cases", ARGUMENT),
     ],
     "power dialect": [("--prometheus", "http://127.0.0.1:0", "--pods", ARGUMENT)],
+    "power explain": [
+        ("shop/odd", "--objects", "twins.json"),
+        ("shop/odd", "--objects", "twins.json", "--output", "json"),
+        (ARGUMENT, "--objects", "twins.json"),
+    ],
+    "power profiles": [
+        (),
+        ("--objects", "twins.json"),
+        ("--objects", "twins.json", "--output", "json"),
+        ("--objects", ARGUMENT),
+    ],
     "power score": [
         ("pod.json", "--objects", "twins.json"),
         ("pod.json", "--objects", "twins.json", "--output", "json"),
         (ARGUMENT, "--objects", "twins.json"),
+    ],
+    "power status": [
+        (),
+        ("--objects", "twins.json"),
+        ("--objects", "twins.json", "--output", "json"),
+        ("--objects", ARGUMENT),
     ],
     "profiles check": [("profiles/odd.toml",), ("bad-profiles/odd.toml",)],
     "profiles explain": [("NAME", *PODS), (ARGUMENT, *PODS)],
@@ -188,6 +208,10 @@ def a_cluster(folder):
         server.answers[path] = in_pages([replicaset])
     space = {"metadata": {"name": poison.text("n"), "labels": {poison.text("k"): "v"}}}
     server.answers["/api/v1/namespaces"] = in_pages([space])
+    group = "/apis/joulie.io/v1alpha1"
+    server.answers[f"{group}/workloadprofiles"] = in_pages([a_power_profile(poison)])
+    twin = {"metadata": {"name": poison.text("n")}, "status": {"schedulableClass": poison.text()}}
+    server.answers[f"{group}/nodetwins"] = in_pages([twin])
     server.answers["/api/v1/nodes/odd"] = 403, {"kind": "Status", "message": poison.text("no")}
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "c",

@@ -48,8 +48,12 @@ def temper_metrics() -> list[MetricFamily]:
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper power``."""
-    return [Command("power", "Classify workloads for power-aware placement.", _load_command)]
+    """Contribute ``temper power``, and that of ``kubectl temper``."""
+    views = "Show power profiles of workloads and the state of nodes."
+    return [
+        Command("power", "Classify workloads for power-aware placement.", _load_command),
+        Command("power", views, _load_views, under="kubectl temper"),
+    ]
 
 
 @hookimpl
@@ -64,6 +68,12 @@ def _open(settings: "NodeSettings", context: InstrumentContext) -> OpenInstrumen
     from temper_plugin_power.node.instrument import PowerNode  # noqa: PLC0415 - for an agent only
 
     return PowerNode.of(settings, context)
+
+
+def _load_views() -> "click.Command":
+    from temper_plugin_power.commands.kubectl_power import command  # noqa: PLC0415 - slow
+
+    return command
 
 
 def _load_command() -> "click.Command":

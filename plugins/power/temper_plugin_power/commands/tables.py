@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from temper_core.console import columns
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.views.profiles import ProfileRow
 from temper_plugin_power.workloads.profiling import WorkloadProfile
 
 CASE_HEADS = ("CASE", "CLASS", "SUMMARY", "REASON")
@@ -19,7 +20,7 @@ def cases_as_text(profiles: Sequence[PowerProfile]) -> str:
     return "\n".join(columns(CASE_HEADS, rows))
 
 
-def workloads_as_text(profiles: Sequence[WorkloadProfile]) -> str:
+def workloads_as_text(profiles: Sequence[WorkloadProfile | ProfileRow]) -> str:
     """Return a table with a line for each workload."""
     rows = [
         (
@@ -27,8 +28,8 @@ def workloads_as_text(profiles: Sequence[WorkloadProfile]) -> str:
             each.workload.object_name,
             each.profile.workload_class,
             f"{each.profile.confidence:.1f}",
-            each.profile.cpu.bound,
-            each.profile.gpu.bound,
+            each.profile.cpu.bound or "-",
+            each.profile.gpu.bound or "-",
             each.profile.reason,
         )
         for each in profiles

@@ -1,0 +1,80 @@
+"""``temper power explain``: why a workload has its profile, and who makes what of it."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from temper_core.console import (
+    EXIT_CLEAN,
+    EXIT_FINDINGS,
+    bounded_memory,
+    columns,
+    output_option,
+    print_json,
+    printable,
+    shown,
+)
+from temper_plugin_power.commands.cluster_objects import Source, pods_of, source_options
+from temper_plugin_power.views.explaining import explain
+from temper_plugin_power.views.profiles import find_profile, profile_rows
+from temper_plugin_power.views.tier_suggestions import workloads_without_tier
+
+
+@click.command("explain")
+@click.argument("workload", metavar="NAMESPACE/WORKLOAD")
+@source_options
+@output_option
+def explain_command(
+    *, workload: str, objects: Path | None, kubeconfig: Path | None, context: str, output: str
+) -> int:
+    """Explain the WorkloadProfile of a workload: NAMESPACE/NAME or NAMESPACE/KIND/NAME.
+
+    It shows each field with its source, the rules with values and limits, what was measured, and
+    what filter, score, guard and policy make of it.
+
+    Exit codes: 0 done, 1 it is of class performance and has no tier, 2 there is no such profile or
+    the file is invalid, 3 no API server, or a right is missing.
+    """
+    with bounded_memory("the objects take"):
+        read = Source(objects, kubeconfig, context).read("WorkloadProfile", "Pod")
+        rows = profile_rows(read)
+        row = find_profile(rows, workload)
+        without = workloads_without_tier(pods_of(read), {row.workload: row.profile})
+        explained = explain(row, without_tier=row.workload in without)
+    if output == "json":
+        print_json({"schema_version": 1, **explained})
+    else:
+        click.echo("\n".join(as_lines(explained)))
+    return EXIT_FINDINGS if explained["suggestions"] else EXIT_CLEAN
+
+
+def as_lines(explained: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of an explanation."""
+    yield printable("/".join(explained["workload"].values()))
+    yield f"confidence {explained['confidence']:g}"
+    yield ""
+    fields = [
+        (
+            each["field"],
+            shown(each["value"]).lower() or "-",
+            each["source"],
+            "" if each["counts"] else "does not count",
+        )
+        for each in explained["fields"]
+    ]
+    yield from columns(("FIELD", "VALUE", "SOURCE", ""), fields)
+    yield from _listed("rules", explained["rules"])
+    evidence = [f"{key} {shown(value)}" for key, value in explained["evidence"].items()]
+    yield from _listed("measured", evidence)
+    consumers = [f"{each['consumer']}: {each['effect']}" for each in explained["consumers"]]
+    yield from _listed("consumers", consumers)
+    yield from _listed("suggestions", explained["suggestions"])
+
+
+def _listed(head: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield f"{head}:"
+        yield from (f"  {printable(line)}" for line in lines)

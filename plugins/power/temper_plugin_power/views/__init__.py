@@ -1,0 +1,1 @@
+"""What the objects of a cluster say of its power: nodes, profiles, and why. Pure."""
