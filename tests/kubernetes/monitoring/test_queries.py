@@ -23,10 +23,10 @@ def test_the_catalogue_has_every_family_of_the_core_and_of_the_plugins_that_come
         family.name
         for plugin, families in declared().items()
         for family in families
-        if family.service or plugin in ("rightsizer", "tracer")
+        if family.service or plugin in ("power", "rightsizer", "tracer")
     }
 
-    assert {"kubernetes", "linter", "rightsizer", "tracer"} <= set(declared())
+    assert {"kubernetes", "linter", "power", "rightsizer", "tracer"} <= set(declared())
     assert set(catalogue()) - not_asked == exported | {family.name for family in FAMILIES}
 
 

@@ -1,13 +1,19 @@
 """A real kube-scheduler asks a running power extender."""
 
+import ssl
+from base64 import b64encode
 from collections import Counter
+from contextlib import suppress
 
 import httpx2
 import pytest
 
 from tests.control_plane.cluster import wait_for_value, wait_until
+from tests.density.placement.yard import TEMPER, free_port
 from tests.kubernetes.power.yard import PowerYard, documented_extender, put_twin
+from tests.power.extender.certificate_pair import certificate_pair
 
+BY_TLS = "temper-by-tls"
 CAPPED = {"effectiveCapState": {"cpuPct": 50, "gpuPct": 100}}
 
 
@@ -113,6 +119,34 @@ def test_pods_are_placed_although_the_extender_is_gone(power_yard):
     assert code == 0
     assert sum(alone.values()) == 1
     assert power_yard.placed()[together] == names["one"]
+
+
+def test_a_scheduler_asks_by_tls(power_yard, tmp_path):
+    options, authority = certificate_pair(tmp_path)
+    plain, power_yard.url = power_yard.url, f"https://127.0.0.1:{free_port()}"
+    address = power_yard.url.removeprefix("https://")
+    account = ["--kubeconfig", str(power_yard.account)]
+    command = [TEMPER, *power_yard.command, "--listen", address, *account, *options]
+    try:
+        power_yard._start(command, "tls-extender.log")
+        tls = {"caData": b64encode(authority).decode()}
+        power_yard.start_scheduler(BY_TLS, enableHTTPS=True, tlsConfig=tls)
+    finally:
+        tls_url, power_yard.url = power_yard.url, plain
+    names = made(power_yard, {"one": "performance", "two": "eco", "three": "draining"})
+    trusting = ssl.create_default_context(cadata=authority.decode())
+
+    def heard_by_tls(path, text):
+        with suppress(httpx2.TransportError):
+            return text in httpx2.get(f"{tls_url}{path}", verify=trusting, trust_env=False).text
+        return False
+
+    shown = f'"{names["three"]}", "schedulableClass": "draining"'
+    wait_until(lambda: heard_by_tls("/debug/scoring", shown), "the extender by TLS", 60)
+    pods = [power_yard.submit_one(scheduler=BY_TLS) for _ in range(5)]
+
+    assert set(placed(power_yard, pods)) == {names["one"]}
+    assert not heard_by_tls("/metrics", 'filter_requests_total{workload_class="performance"} 0.0')
 
 
 def test_the_documented_configuration_lets_the_scheduler_go_on_alone():

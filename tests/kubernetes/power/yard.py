@@ -69,13 +69,13 @@ class PowerYard(Yard):
         with ThreadPoolExecutor(8) as pool:
             return list(pool.map(lambda _: self.submit_one(**annotations), range(count)))
 
-    def submit_one(self, workload_class="performance", cpu="100m", **annotations):
+    def submit_one(self, workload_class="performance", scheduler="temper-scheduler", **annotations):
         hints = {f"joulie.io/{key.replace('_', '-')}": text for key, text in annotations.items()}
         name = unique("wanted")
         hints[CLASS] = workload_class
-        wanted = pod(name, None, "shop", cpu=cpu, annotations=hints)
+        wanted = pod(name, None, "shop", cpu="100m", annotations=hints)
         wanted["spec"] |= {
-            "schedulerName": "temper-scheduler",
+            "schedulerName": scheduler,
             "nodeSelector": {"yard": self.label},
         }
         self.cluster.make(wanted)

@@ -7,14 +7,13 @@ import ssl
 import subprocess
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from temper_plugin_density.overcommit import certificates, material
 from tests.control_plane.cluster import wait_until
+from tests.power.extender.certificate_pair import certificate_pair
 from tests.power.extender.serving import asked
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -85,22 +84,10 @@ def test_without_a_cluster_every_score_is_neutral(started):
 
 
 def test_it_serves_tls_by_two_files(started, tmp_path):
-    key, now = certificates.make_key(), datetime.now(UTC)
-    period = certificates.ValidityPeriod(now, now + timedelta(days=1))
-    authority = material.Authority(certificates.make_authority(key, period), key)
-    made = material.signed(authority, material.Terms(frozenset({"127.0.0.1"})), now)
-    files = {
-        "--certificate": certificates.written(made.chain),
-        "--key": certificates.written_key(made.key),
-    }
-    options = []
-    for option, pem in files.items():
-        path = tmp_path / option
-        path.write_bytes(pem)
-        options += [option, str(path)]
-    pem = certificates.written([authority.certificate]).decode()
+    options, authority = certificate_pair(tmp_path)
+    context = ssl.create_default_context(cadata=authority.decode())
 
-    with started(*options, context=ssl.create_default_context(cadata=pem)) as (client, ended):
+    with started(*options, context=context) as (client, ended):
         answer = client.post("/filter", json=asked("a")).json()
         plain = str(client.base_url).replace("https", "http")
         with pytest.raises(httpx2.TransportError):
