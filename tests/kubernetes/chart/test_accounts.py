@@ -141,6 +141,18 @@ def test_the_placement_service_is_ready_with_the_rights_it_has(plane, release, s
     plane.without_node(node)
 
 
+def test_the_power_operator_leads_with_what_the_chart_makes(release, started):
+    release.installed("--set", "power.enabled=true,power.crds.keep=false,restoreOnUninstall=false")
+
+    with started("temper-power-operator", 9877) as observed:
+        wait_until(lambda: _is_ready(observed), "the operator knows the cluster", 60)
+        wait_until(lambda: "operator_leading 1.0" in _metrics(observed), "the operator leads", 60)
+
+
+def _metrics(observed):
+    return httpx2.get(f"{observed}/metrics", trust_env=False).text
+
+
 def test_the_power_extender_is_ready_with_the_kinds_and_the_rights_that_the_chart_makes(
     release, started
 ):

@@ -142,6 +142,24 @@ def test_of_two_operators_one_writes_and_the_other_follows(yard):
     assert not first.leader.is_leading
 
 
+def test_the_lease_keeps_the_labels_of_who_made_it(yard):
+    path = "/apis/coordination.k8s.io/v1/namespaces/temper/leases/temper-power-operator"
+    yard.leads(yard.operator())
+    yard.cluster.client.patch(
+        path,
+        json={"metadata": {"labels": {"made": "by-helm"}}},
+        headers={"Content-Type": "application/merge-patch+json"},
+    ).raise_for_status()
+    before = yard.cluster.call("GET", path)["spec"]["renewTime"]
+
+    renewed = wait_until(
+        lambda: (lease := yard.cluster.call("GET", path))["spec"]["renewTime"] > before and lease,
+        "the lease is renewed",
+    )
+
+    assert renewed["metadata"]["labels"] == {"made": "by-helm"}
+
+
 def test_an_outage_of_the_api_server_is_survived(yard):
     way = Severable(yard.access.host, yard.access.port)
     operator = yard.operator(access=evolve(yard.access, port=way.port))

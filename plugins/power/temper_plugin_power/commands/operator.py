@@ -14,6 +14,12 @@ from temper_serving.options import KUBECONFIG, LOG_LEVEL
     help="Address of the probes and metrics. [default: listen of the settings, 0.0.0.0:9877]",
 )
 @click.option(
+    "--namespace",
+    metavar="NAME",
+    help="The operator's own namespace, which holds its Lease and has no profiles. "
+    "[default: that of the pod or of the kubeconfig]",
+)
+@click.option(
     "--settings",
     type=click.Path(path_type=Path),
     help="A settings file (TOML), for its [plugins.power].",
@@ -21,7 +27,11 @@ from temper_serving.options import KUBECONFIG, LOG_LEVEL
 @LOG_LEVEL
 @KUBECONFIG
 def operator_command(
-    listen: str | None, settings: Path | None, log_level: str, kubeconfig: Path | None
+    listen: str | None,
+    namespace: str | None,
+    settings: Path | None,
+    log_level: str,
+    kubeconfig: Path | None,
 ) -> None:
     """Write WorkloadProfiles and NodeTwins, until SIGTERM or Ctrl-C.
 
@@ -29,6 +39,6 @@ def operator_command(
     several replicas one writes, by a Lease in its namespace. The labels of nodes are only told
     unless [plugins.power.operator] dry_run is false.
     """
-    from temper_plugin_power.controller.starting import start  # noqa: PLC0415 - slow, for --help
+    from temper_plugin_power.controller.starting import Start, start  # noqa: PLC0415 - slow, for --help
 
-    start(listen, log_level, kubeconfig, settings)
+    start(Start(listen, namespace, kubeconfig, settings), log_level)

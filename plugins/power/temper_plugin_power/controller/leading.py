@@ -56,6 +56,7 @@ class Leader:
         self._seen = ""
         self._seen_at = float("-inf")
         self._was_leading = False
+        self._warned = ""
 
     @property
     def is_leading(self) -> bool:
@@ -73,17 +74,25 @@ class Leader:
         """Take, renew or look at the Lease once. A failure leaves what is held until it expires."""
         began = self._clock()
         try:
-            if self._take():
+            is_ours = self._take()
+            self._warned = ""
+            if is_ours:
                 self._held_until = began + DURATION_S - MARGIN_S
             else:
                 self._held_until = float("-inf")
         except ConflictError:
             self._held_until = float("-inf")
         except MachineError as error:
-            log.warning("lease_not_renewed", reason=str(error)[:300])
+            self._warn(str(error)[:300])
         if self.is_leading != self._was_leading:
             self._was_leading = self.is_leading
             log.info("leading_began" if self._was_leading else "leading_ended")
+
+    def _warn(self, reason: str) -> None:
+        """Log a failure, once for each reason."""
+        if reason != self._warned:
+            self._warned = reason
+            log.warning("lease_not_renewed", reason=reason)
 
     def release(self) -> None:
         """Give the Lease back, so that another replica need not wait."""
@@ -121,12 +130,12 @@ class Leader:
 
     def _body(self, found: Json, holder: str) -> Mapping[str, Any]:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        version = version_of(found)
-        metadata = {"name": self._lease.name, "namespace": self._lease.namespace}
+        own = {"name": self._lease.name, "namespace": self._lease.namespace}
+        kept = found.get("metadata")
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {**metadata, **({"resourceVersion": version} if version else {})},
+            "metadata": {**(kept if isinstance(kept, Mapping) else {}), **own},
             "spec": {
                 "holderIdentity": holder,
                 "leaseDurationSeconds": DURATION_S,

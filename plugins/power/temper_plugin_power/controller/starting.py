@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import prometheus_client
+from attrs import evolve, frozen
 from starlette.applications import Starlette
 
 from temper_core import configure_logs, listen_on, parse_address
@@ -18,13 +19,24 @@ from temper_serving.running import serve
 LISTEN = "--listen"
 
 
-def start(address: str | None, log_level: str, config: Path | None, settings: Path | None) -> None:
+@frozen
+class Start:
+    """How the operator is started. None is what the settings or the kubeconfig say."""
+
+    listen: str | None
+    namespace: str | None
+    kubeconfig: Path | None
+    settings: Path | None
+
+
+def start(options: Start, log_level: str) -> None:
     """Run the operator until SIGTERM. Raise InputError or MachineError if it cannot start."""
-    chosen = power_settings(settings)
-    listening = parse_address(address or chosen.operator.listen, LISTEN)
+    chosen = power_settings(options.settings)
+    listening = parse_address(options.listen or chosen.operator.listen, LISTEN)
     configure_logs(log_level)
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
-    access = kubeconfig.find_access(str(config or ""))
+    access = kubeconfig.find_access(str(options.kubeconfig or ""))
+    access = evolve(access, namespace=options.namespace or access.namespace)
     operator = Operator(chosen, access)
     serve(application(operator), listen_on(listening, LISTEN), named="power_operator")
 
