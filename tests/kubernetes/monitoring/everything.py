@@ -10,6 +10,9 @@ from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
+from temper_plugin_power.node.families import NodePower, node_metrics
+from temper_plugin_power.node.gpus import Gpu
+from temper_plugin_power.node.readings import PackageReading, Power
 from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand
 from temper_plugin_rightsizer.families import hottest_threads
 from temper_plugin_tracer.metrics import wait_metrics
@@ -34,6 +37,7 @@ class Eventful:
         self.view.exported = [
             ("kubernetes", Exporter("k", _of_a_cluster)),
             ("linter", _AGES),
+            ("power", Exporter("power", _of_power)),
             ("rightsizer", Exporter("demand", _of_hot_threads)),
             ("tracer", Exporter("waits", _of_a_window)),
         ]
@@ -79,6 +83,12 @@ def _of_a_cluster(_):
     account.count(WRITES, "annotations")
     account.count(UNREADABLE, "pods")
     return account.metrics()
+
+
+def _of_power(_):
+    power = Power((PackageReading("package-0", watts=90.0, dram_watts=9.0, limit_watts=120.0),))
+    seen = NodePower(power, {"critical": 60.0}, (Gpu(0, 200.0, 300.0),), ("rapl", "host-nvidia"))
+    return tuple(node_metrics("worker-4", seen, {"applied": 1}))
 
 
 def _of_a_window(snapshot):

@@ -44,6 +44,12 @@ NEEDS = {
         "node / CPU time of helper processes",
         "node / State directories",
     },
+    "packages with RAPL, or GPUs": {
+        "node / Power",
+        "node / Package power by share of CPU time",
+        "node / Power limits",
+        "node / Power actions",
+    },
     "a thread that uses a quarter of a CPU": {"pod / Use of the busiest thread"},
     "an API server": {
         "fleet / API server watched",
