@@ -16,6 +16,7 @@ from temper_core.plugin_host import PluginHost
 from temper_core.records.endpoints import Answer, Endpoint, ServerSentEvent, event_stream
 from temper_core.server import pace, streams
 from temper_core.server.agent_server import BOUNDS
+from tests.control_plane.cluster import wait_until
 from tests.core.plugin_host import hostility
 from tests.patience import PATIENCE_S
 
@@ -495,9 +496,9 @@ def test_streams_that_ended_leave_their_room_to_others(start, view):
     view.served = [stream(lambda: iter([b"data: 1\n\n"]))]
     agent = start(bounds=evolve(BOUNDS, most_streams=2))
 
-    statuses = [agent.tcp.get("/stream").status_code for _ in range(20)]
-
-    assert statuses == [200] * 20
+    for _ in range(20):
+        # A busy machine may free the room of the last ones a little after their end.
+        wait_until(lambda: agent.tcp.get("/stream").status_code == 200, "room for a stream")
 
 
 def test_a_client_of_http_1_0_has_its_stream_until_the_end_of_the_connection(start, view):
