@@ -110,6 +110,8 @@ class Yard:
         for operator in self.running:
             operator.close()
         self.cluster.without_node(self.node)
+        for twin in self.cluster.call("GET", f"{GROUP}/nodetwins")["items"]:
+            self.cluster.client.delete(f"{GROUP}/nodetwins/{twin['metadata']['name']}")
 
 
 @pytest.fixture

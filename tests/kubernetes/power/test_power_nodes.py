@@ -65,6 +65,8 @@ def test_nodes_have_twins_and_by_default_no_label(yard, nodes):
     first = until(yard, nodes[0], schedulable="performance")
     second = until(yard, nodes[1], schedulable="eco")
 
+    (owner,) = first["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Node", nodes[0])
     assert first["spec"]["cpu"] == {"packagePowerCapPctOfMax": 100}
     assert second["spec"]["cpu"] == {"packagePowerCapPctOfMax": 60}
     assert second["status"]["effectiveCapState"] == {"cpuPct": 60, "gpuPct": 100}

@@ -13,6 +13,8 @@ from temper_kube.list_pages import Json
 from temper_plugin_power.controller.merge_changes import merge_change
 from temper_plugin_power.controller.node_plans import NodePlan
 from temper_plugin_power.controller.nodes import PROFILE_LABEL
+from temper_plugin_power.controller.owners import reference_to
+from temper_plugin_power.controller.pods import Owner
 from temper_plugin_power.controller.twins import (
     OF_THE_NODE,
     TWINS,
@@ -56,10 +58,12 @@ class TwinWriter:
         self._label(plan)
 
     def _create(self, plan: NodePlan) -> StoredTwin:
+        # Kubernetes removes the twin with its node.
+        owner = Owner("v1", "Node", plan.node.name, plan.node.uid)
         document = {
             "apiVersion": f"{GROUP}/{VERSION}",
             "kind": KIND,
-            "metadata": {"name": plan.node.name},
+            "metadata": {"name": plan.node.name, "ownerReferences": [reference_to(owner)]},
             "spec": plan.spec,
         }
         try:
