@@ -15,30 +15,11 @@ from temper_plugin_power.measuring.measuring import (
     Measured,
     measure,
 )
-from temper_prometheus.durations import as_duration, duration_s
+from temper_plugin_power.settings.classifier import ENERGIES
+from temper_prometheus.options import DurationRange, access_options
 from temper_serving.options import KUBECONFIG
 
-ENERGIES = ("auto", "kepler-0.9", "kepler-0.10", "off")
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 60, 24 * 3600
-
-
-class Window(click.ParamType[int]):
-    """A duration such as ``10m``, in seconds."""
-
-    name = "duration"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Return the seconds."""
-        try:
-            seconds = duration_s(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if not SHORTEST_WINDOW_S <= seconds <= LONGEST_WINDOW_S:
-            least, most = as_duration(SHORTEST_WINDOW_S), as_duration(LONGEST_WINDOW_S)
-            self.fail(f"must be from {least} to {most}", param, ctx)
-        return seconds
 
 
 @frozen
@@ -69,31 +50,11 @@ class PrometheusQuestion:
 
 
 OPTIONS = {
-    "url": click.option(
-        "--prometheus",
-        "url",
-        metavar="URL",
-        help="Ask this Prometheus, Thanos or Mimir about all pods.",
-    ),
-    "token_file": click.option(
-        "--prometheus-token-file",
-        "token_file",
-        type=click.Path(path_type=Path),
-        help="A file with the bearer token for it.",
-    ),
-    "ca_file": click.option(
-        "--prometheus-ca-file",
-        "ca_file",
-        type=click.Path(path_type=Path),
-        help="The certificates (PEM) that its own is checked by. [default: the system's]",
-    ),
-    "tenant": click.option(
-        "--prometheus-tenant", "tenant", metavar="NAME", help="The tenant of a Mimir."
-    ),
+    **access_options("Ask this Prometheus, Thanos or Mimir about all pods."),
     "window_s": click.option(
         "--window",
         "window_s",
-        type=Window(),
+        type=DurationRange(SHORTEST_WINDOW_S, LONGEST_WINDOW_S),
         metavar="DURATION",
         help="The time over which rates are taken. [default: 10m]",
     ),

@@ -15,7 +15,8 @@ from temper_core import InputError, TemperError
 from temper_core.console import Progress, Row, shown
 from temper_core.observed import rows, text
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
-from temper_prometheus.durations import HOUR_S, MINUTE_S, as_duration, duration_s
+from temper_prometheus.durations import HOUR_S, MINUTE_S
+from temper_prometheus.options import DurationRange, access_options
 
 if TYPE_CHECKING:
     from temper_plugin_rightsizer.fleet.reading import Fleet
@@ -26,29 +27,6 @@ LEAST_STEP_S, MOST_STEP_S = 10, HOUR_S
 MOST_STARTUP_S = HOUR_S
 MOST_KNOWN = 10
 SMALLER = "--namespace, --hours or a longer --step make the question smaller"
-
-
-class DurationRange(click.ParamType[int]):
-    """A duration such as ``5m``, in seconds. One out of range is a wrong option."""
-
-    name = "duration"
-
-    def __init__(self, least_s: int, most_s: int) -> None:
-        self._least_s = least_s
-        self._most_s = most_s
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int:
-        """Return the seconds."""
-        try:
-            seconds = duration_s(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if not self._least_s <= seconds <= self._most_s:
-            least, most = as_duration(self._least_s), as_duration(self._most_s)
-            self.fail(f"must be from {least} to {most}", param, ctx)
-        return seconds
 
 
 @frozen
@@ -66,26 +44,8 @@ class FleetQuestion:
 
 
 OPTIONS = {
-    "url": click.option(
-        "--prometheus",
-        "url",
-        metavar="URL",
-        help="Ask this Prometheus, Thanos or Mimir about a fleet, in place of the node's agent.",
-    ),
-    "token_file": click.option(
-        "--prometheus-token-file",
-        "token_file",
-        type=click.Path(path_type=Path),
-        help="A file with the bearer token for it.",
-    ),
-    "ca_file": click.option(
-        "--prometheus-ca-file",
-        "ca_file",
-        type=click.Path(path_type=Path),
-        help="The certificates (PEM) that its own is checked by. [default: the system's]",
-    ),
-    "tenant": click.option(
-        "--prometheus-tenant", "tenant", metavar="NAME", help="The tenant of a Mimir."
+    **access_options(
+        "Ask this Prometheus, Thanos or Mimir about a fleet, in place of the node's agent."
     ),
     "namespaces": click.option(
         "--namespace",
