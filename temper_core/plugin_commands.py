@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 OPTION = "--settings"
 """The option for the settings file, the same in every command."""
+LOAD_DEADLINE_S = 30.0
+"""For the import of a command. On a busy node half a second of CPU time may take long."""
 
 
 class LoadedCommand(NamedTuple):
@@ -70,7 +72,8 @@ def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> Loaded
 
     from temper_core.errors import PluginError
 
-    command = host.call(contribution.plugin, contribution.record.load)
+    load = contribution.record.load
+    command = host.call(contribution.plugin, load, deadline_s=LOAD_DEADLINE_S)
     if issubclass(type(command), click.Command):
         return LoadedCommand(contribution.plugin, command)
     name, kind = contribution.record.name, type(command).__name__

@@ -146,7 +146,7 @@ class PluginHost:
                 self._readers[id(pair[0])] = pair
         return contributions
 
-    def call(
+    def call(  # noqa: PLR0913 - one for each option of a call
         self,
         plugin: str,
         function: Callable[..., Returned],
@@ -155,6 +155,7 @@ class PluginHost:
         allows: tuple[type[TemperError], ...] = (),
         part: str = "",
         is_clients: bool = False,
+        deadline_s: float | None = None,
     ) -> Returned:
         """Call a function that *plugin* contributed, as *part* of it, or one that calls it.
 
@@ -163,6 +164,7 @@ class PluginHost:
         are always checked. Raises PluginError for every failure except the errors that the
         contract *allows*, which report a fact about the node and no fault of the plugin. With
         *is_clients* a client caused the call: a part that misses the deadline is called again.
+        *deadline_s* takes the place of the settings' own.
         """
         guest = self._guests.get(plugin)
         if guest is None:
@@ -172,7 +174,7 @@ class PluginHost:
             result: Returned = guest.call(
                 _read,
                 (read, function, arguments, plugin),
-                self._deadline_s,
+                self._deadline_s if deadline_s is None else deadline_s,
                 allows,
                 part,
                 is_clients=is_clients,
@@ -315,11 +317,10 @@ class PluginHost:
 
     @staticmethod
     def _warn(event: str, plugin: str, reason: str, **facts: str) -> None:
-        import structlog  # noqa: PLC0415 - slow, and needed only when something is wrong
-
-        if structlog.is_configured():
-            log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-            log.warning(event, plugin=plugin, reason=reason, **facts)
+        # It is slow to import, and a plugin that was left behind may have imported a part of it.
+        structlog = sys.modules.get("structlog")
+        if structlog is not None and getattr(structlog, "is_configured", bool)():
+            structlog.get_logger(__name__).warning(event, plugin=plugin, reason=reason, **facts)
         else:
             # Without a configured log, structlog would write to stdout, among a command's results.
             sys.stderr.write(f"temper: plugin {plugin!r}: {reason}\n")

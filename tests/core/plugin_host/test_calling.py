@@ -1,6 +1,8 @@
 import gc
+import sys
 import threading
 import time
+from types import ModuleType
 
 import pytest
 from structlog.testing import capture_logs
@@ -210,6 +212,29 @@ def test_what_the_contract_allows_comes_through_and_is_no_failure(host):
 
     assert host.failures == {"called": 0}
     assert state_of(host).state == "active"
+
+
+def test_a_call_may_have_a_longer_deadline_than_the_settings_say(host):
+    def slow():
+        time.sleep(2 * host.settings.plugin_host.deadline_s)
+        return "slow"
+
+    with capture_logs(), pytest.raises(PluginError, match="did not return"):
+        host.call("called", slow, part="one")
+
+    assert host.call("called", slow, part="two", deadline_s=PATIENCE_S) == "slow"
+
+
+def test_a_failure_is_one_line_although_the_log_is_half_imported(host, monkeypatch, capsys):
+    """A plugin that was left behind in an import leaves the module without its names."""
+    monkeypatch.setitem(sys.modules, "structlog", ModuleType("structlog"))
+
+    with pytest.raises(PluginError):
+        host.call("called", lambda: 1 / 0, part="one")
+
+    assert (
+        capsys.readouterr().err == "temper: plugin 'called': ZeroDivisionError: division by zero\n"
+    )
 
 
 def test_an_error_of_ours_that_was_not_allowed_is_the_plugins(host):

@@ -5,8 +5,11 @@ RANGE_UJ = 262_143_328_850
 
 
 def put(path, text):
+    """Write a file at once, as the kernel does: an agent may read it at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{text}\n")
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(f"{text}\n")
+    partial.replace(path)
 
 
 class RaplTree:
@@ -50,4 +53,7 @@ class RaplTree:
         put(path, (int(path.read_text()) + joules * MICRO) % RANGE_UJ)
 
     def limit_watts(self, number=0):
-        return int(self.limit(number).read_text()) / MICRO
+        text = ""
+        while not text:  # an agent that writes has emptied the file first
+            text = self.limit(number).read_text()
+        return int(text) / MICRO
