@@ -8,7 +8,7 @@ from attrs.validators import and_, ge, in_, instance_of, le, matches_re
 
 from temper_core.records.histogram import Histogram
 from temper_core.records.machine import MachineShape
-from temper_core.records.names import NAME, SUMMARY
+from temper_core.records.names import NAME, is_summary
 from temper_core.records.pods import Pod
 from temper_core.records.snapshots import Snapshot
 
@@ -116,7 +116,7 @@ class PodSource:
 
     name: str = field(validator=NAME)
     open: Callable[[PodSourceContext], OpenPodSource]
-    summary: str = field(default="", validator=SUMMARY)
+    summary: str = field(default="", validator=is_summary)
 
 
 @frozen
@@ -127,7 +127,7 @@ class Command:
     """
 
     name: str = field(validator=NAME)
-    summary: str = field(validator=SUMMARY)
+    summary: str = field(validator=is_summary)
     load: Callable[[], "click.Command"]
     under: str = field(default="temper")
 

@@ -10,7 +10,7 @@ from attrs.validators import ge, in_, le, matches_re, optional
 
 from temper_core import documents
 from temper_core.errors import DocumentError, InputError
-from temper_core.records.names import NAME, SUMMARY
+from temper_core.records.names import NAME, is_summary
 from temper_core.records.snapshots import Snapshot
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -164,7 +164,7 @@ class Endpoint:
     name: str = field(validator=NAME)
     method: str = field(validator=in_(METHODS))
     path: str = field(validator=matches_re(r"/[a-z0-9/._{}:-]{0,500}"))
-    summary: str = field(validator=SUMMARY)
+    summary: str = field(validator=is_summary)
     answer: Callable[[Request], Any]
     acts: bool = False
     parameters: Mapping[str, str] = field(factory=dict)

@@ -5,7 +5,7 @@ from enum import StrEnum
 from attrs import field, frozen
 from attrs.validators import in_, matches_re
 
-from temper_core.records.names import SUMMARY
+from temper_core.records.names import is_summary
 
 LONGEST_SUBJECT = 200
 """Characters. Longer text is truncated."""
@@ -26,7 +26,7 @@ class EventKind:
     """A kind of event that the agent or an instrument records. ``name`` is in snake_case."""
 
     name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
-    summary: str = field(validator=SUMMARY)
+    summary: str = field(validator=is_summary)
     level: str = field(default=EventLevel.INFO, validator=in_(list(EventLevel)))
 
 

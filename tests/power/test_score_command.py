@@ -21,11 +21,15 @@ from temper_plugin_power.resources.fields import number_at
 from temper_plugin_power.resources.reading import profile_at
 from temper_plugin_power.workloads.owners import Workload
 
-NOW = datetime.now(UTC)
 KEY = "joulie.io/power-profile"
 
 
-def a_twin(name, node_class="performance", cpu_pct=100, at=NOW):
+def now():
+    """Return the time at the call: the file may be read long before its tests run."""
+    return datetime.now(UTC)
+
+
+def a_twin(name, node_class="performance", cpu_pct=100, age_s=0):
     """Return a NodeTwin whose numbers are whole, as JSON often has them."""
     return {
         "kind": "NodeTwin",
@@ -39,7 +43,7 @@ def a_twin(name, node_class="performance", cpu_pct=100, at=NOW):
             "effectiveCapState": {"cpuPct": cpu_pct, "gpuPct": 100},
             "hardwareDensityScore": 50,
             "estimatedPUE": 1.1,
-            "lastUpdated": at.isoformat(),
+            "lastUpdated": (now() - timedelta(seconds=age_s)).isoformat(),
         },
     }
 
@@ -114,7 +118,7 @@ def test_every_term_of_every_node_is_shown(tmp_path):
 
 
 def test_the_best_node_comes_first_and_those_that_refuse_last(tmp_path):
-    objects = [a_twin("eco", "eco"), a_twin("far", at=NOW - timedelta(hours=1)), a_twin("good")]
+    objects = [a_twin("eco", "eco"), a_twin("far", age_s=3600), a_twin("good")]
 
     done = scored(tmp_path, a_pod(**{"workload-class": "performance"}), objects)
 
@@ -157,7 +161,8 @@ def test_a_file_without_a_pod_is_refused(tmp_path, pod):
 
 
 def test_objects_are_read_whatever_their_numbers_are_written_as():
-    view = cluster_view([a_twin("n1"), HARDWARE], NOW)
+    twin = a_twin("n1")
+    view = cluster_view([twin, HARDWARE], datetime.fromisoformat(twin["status"]["lastUpdated"]))
 
     assert view.nodes["n1"] == NodeView(
         Twin("performance", 80, 20, 10, 100, 100, 50, 1.1),
@@ -174,13 +179,13 @@ def test_what_is_no_number_counts_as_absent(value):
 def test_a_profile_that_was_written_is_read_back():
     made = classify(Hints(cpu_sensitivity="low"), Signals(cpu_util_pct=90, gpu_util_pct=30))
 
-    assert profile_at({"status": made.status(NOW)}) == made
+    assert profile_at({"status": made.status(now())}) == made
 
 
 def test_a_profile_without_hints_was_made_by_hand():
     document = {**PROFILE, "status": {"migratability": {"reschedulable": True}}}
 
-    view = cluster_view([document], NOW)
+    view = cluster_view([document], now())
 
     profile = view.profiles[Workload("shop", "Deployment", "web")]
     assert (profile.hints, profile.workload_class, profile.reschedulable) == (
@@ -212,7 +217,7 @@ odd_objects = st.builds(
 
 @given(st.lists(odd_objects | json_values, max_size=4))
 def test_no_object_crashes_the_view(objects):
-    view = cluster_view(objects, NOW)
+    view = cluster_view(objects, now())
 
     for each in score_nodes(view.pod_view(Pod("1", "shop", "web"), {}), view):
         assert each.score.points in range(101)

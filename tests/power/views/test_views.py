@@ -9,8 +9,6 @@ from click.testing import CliRunner
 from temper_core import DocumentError, InputError
 from temper_plugin_power.commands.power import command
 
-NOW = datetime.now(UTC)
-
 
 def twin(name, node_class="performance", cpu_pct=100, age_s=0):
     return {
@@ -24,7 +22,7 @@ def twin(name, node_class="performance", cpu_pct=100, age_s=0):
             "predictedPsuStressScore": 0,
             "effectiveCapState": {"cpuPct": cpu_pct, "gpuPct": 100},
             "hardwareDensityScore": 12.5,
-            "lastUpdated": (NOW - timedelta(seconds=age_s)).isoformat(),
+            "lastUpdated": (datetime.now(UTC) - timedelta(seconds=age_s)).isoformat(),
         },
     }
 
