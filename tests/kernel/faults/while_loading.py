@@ -185,6 +185,11 @@ def disk_full(scene: Scene) -> None:
         scene.strike()
         safe_mode("on")
         scene.safe_on_stock("requested", "cli: fault")
+        switch = STATE / "safe-mode"
+        if switch.exists() and not switch.read_text():
+            # The agent was silent for a while, so the file was written too. On a full disk it is
+            # empty, and `off` removes no request without a name.
+            switch.unlink()
         safe_mode("off")
 
 
