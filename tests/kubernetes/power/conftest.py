@@ -122,3 +122,17 @@ def yard(cluster, tmp_path):
     made = Yard(cluster, access_by(cluster.url, token_file, cluster.ca))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nodes_go_with_their_tests(cluster):
+    """Later tests of the session count the nodes of the cluster."""
+    before = _names_of_nodes(cluster)
+    yield
+    for name in _names_of_nodes(cluster) - before:
+        cluster.delete({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+
+def _names_of_nodes(cluster):
+    nodes = cluster.client.get("/api/v1/nodes").json()["items"]
+    return {node["metadata"]["name"] for node in nodes}
