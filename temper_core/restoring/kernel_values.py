@@ -23,7 +23,7 @@ RECORD = "kernel-values.json"
 MOST_VALUES = 64
 LARGEST_VALUE_BYTES = 256
 LARGEST_RECORD_BYTES = 64 * 1024
-CHANGED_SINCE = "somebody else has changed it since, so it stays"
+CHANGED_SINCE = "another process has changed it since, so it stays"
 
 
 @frozen
@@ -93,7 +93,7 @@ class KernelValues:
         return now
 
     def give_back(self, path: Path) -> bool:
-        """Give back the value of a file. Return False if somebody else has changed it since.
+        """Give back the value of a file. Return False if another process has changed it since.
 
         Raises MachineError if it cannot be written. The record keeps it then.
         """
@@ -201,7 +201,7 @@ def _give_back_each(
 
 
 def _give_back(value: KernelValue) -> bool:
-    """Write the former value. Return False if somebody else has changed the file since.
+    """Write the former value. Return False if another process has changed the file since.
 
     A file that is gone, as after a reboot with another kernel, has nothing to give back.
     """

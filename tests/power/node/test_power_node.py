@@ -226,7 +226,7 @@ def test_a_limit_that_somebody_else_has_set_stays_at_the_end(made):
     node.close()
 
     assert made.limits() == [70.0, 150.0]
-    assert "left as somebody else has set it" in made.context.recorded[-2][2]
+    assert "left as another process has set it" in made.context.recorded[-2][2]
 
 
 def test_a_package_without_a_maximum_is_blocked_once(made):

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -33,6 +32,7 @@ from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
 from temper_serving.answers import JSON, address_of, document, line, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
 from temper_serving.turns import Turns
 
@@ -71,23 +71,7 @@ class Extender:
             Route("/debug/score", refusing(self._try), methods=["POST"]),
             *observed_routes(self._why_unready, self._measures.text),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan(access))
-
-    def _lifespan(
-        self, access: Access | None
-    ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            if access is None:
-                yield
-                return
-            self._watches.start(access)
-            try:
-                yield
-            finally:
-                await self._watches.close()
-
-        return lifespan
+        return Starlette(routes=routes, lifespan=watching(self._watches, access))
 
     async def _prioritize(self, request: Request) -> Response:
         began = time.perf_counter()

@@ -42,7 +42,7 @@ class PowerProfile:
         return " ".join(words)
 
     def is_explicit(self, path: str) -> bool:
-        """Whether somebody wrote the field at the JSON *path*, and no rule derived it."""
+        """Whether the field at the JSON *path* was annotated or written by hand, not derived."""
         return self.hints is None or path in self.hints
 
     def counts(self, path: str, min_confidence: float) -> bool:

@@ -1,4 +1,4 @@
-"""``temper power dialect``: what the energy of a Prometheus says, and how that was found."""
+"""``temper power dialect``: the dialect of the energy in a Prometheus, and its evidence."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,8 +19,8 @@ from temper_plugin_power.workloads.energy import Dialect, ratios_of
 KEPLER = "kepler_"
 HEADS = ("NODE", "PODS", "SPREAD", "RATIOS")
 VERDICTS = {
-    Dialect.OLD: "energy by counters of the processor: it says what a pod is bound by",
-    Dialect.NEW: "energy shared by CPU time: it says nothing of what a pod is bound by",
+    Dialect.OLD: "energy by counters of the processor: its ratios show what bounds a pod",
+    Dialect.NEW: "energy shared by CPU time: its ratios are the same for all pods of a node",
     Dialect.NONE: "no energy of pods",
 }
 
@@ -35,11 +35,11 @@ VERDICTS = {
 )
 @output_option
 def dialect_command(*, asked: PrometheusQuestion, pods: Path | None, output: str) -> int:
-    """Tell which dialect of Kepler a Prometheus has, and what its energy can say.
+    """Show the dialect of Kepler in a Prometheus, and whether its energy tells pods apart.
 
     For each node the ratios of DRAM to package energy of its pods are compared. Where five pods or
-    more have one ratio, the energy says nothing of them. Exit code 1 if no pod has energy that says
-    what it is bound by, 2 for a wrong option, 3 if a server does not answer.
+    more have one ratio, the energy cannot tell them apart. Exit code 1 if this holds for all pods
+    or no pod has energy, 2 for a wrong option, 3 if a server does not answer.
     """
     if asked.url is None:
         raise click.UsageError("give --prometheus")

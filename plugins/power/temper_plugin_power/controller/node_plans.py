@@ -175,7 +175,7 @@ def _cause(seen: Situations, pod: KnownPod) -> Cause | None:
 
 
 def _is_movable(seen: Situations, pod: KnownPod) -> bool:
-    """Return whether somebody has said that the pod may be started elsewhere."""
+    """Return whether an annotation or the profile allows to start the pod elsewhere."""
     if pod.is_bound_to_node:
         return False
     if pod.hints.reschedulable is not None:

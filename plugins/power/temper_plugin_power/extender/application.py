@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
 
 from attrs import frozen
 from starlette.applications import Starlette
@@ -24,6 +23,7 @@ from temper_plugin_power.extender.watching import Watches
 from temper_plugin_power.placing.subjects import Choices
 from temper_serving.answers import JSON, UNAVAILABLE, address_of, document, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
 from temper_serving.turns import Turns
 
@@ -74,21 +74,7 @@ class PowerExtender:
             Route("/debug/score", refusing(self._show), methods=["GET"]),
             *observed_routes(self._watches.why_unready, self._measures.text),
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan(access))
-
-    def _lifespan(
-        self, access: Access | None
-    ) -> Callable[[Starlette], AbstractAsyncContextManager[None]]:
-        @asynccontextmanager
-        async def lifespan(_: Starlette) -> AsyncIterator[None]:
-            if access is not None:
-                self._watches.start(access)
-            try:
-                yield
-            finally:
-                await self._watches.close()
-
-        return lifespan
+        return Starlette(routes=routes, lifespan=watching(self._watches, access))
 
     async def _filter(self, request: Request) -> Response:
         began, question = await self._ask(request)

@@ -136,5 +136,5 @@ class Capping:
         except MachineError as error:
             return Action("error", package.name, str(error))
         self._in_force.pop(package.limit, None)
-        word = "the former limit" if is_back else "left as somebody else has set it"
+        word = "the former limit" if is_back else "left as another process has set it"
         return Action("restored", package.name, f"{word}: {reason}")

@@ -1,4 +1,4 @@
-"""What ``temper doctor`` says of power: whether it can be read here, and capped."""
+"""The checks of ``temper doctor``: whether power can be read on this node, and capped."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def power_checks(
 ) -> Iterator[Check]:
     """Yield a check of the readings, and one of the caps where they are asked for.
 
-    *gpu_problem* is why GPUs cannot be read, *message* why no cap is set.
+    *gpu_problem* is the reason why GPUs cannot be read, and *message* why no cap is set.
     """
     yield _readings(powercap, gpu_problem)
     if settings.actuate:

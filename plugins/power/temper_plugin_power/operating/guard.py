@@ -68,7 +68,7 @@ def blocking_cause(pod: NodePod) -> Cause | None:
 
 
 def _may_be_moved(hints: Hints, profile: PowerProfile | None) -> bool:
-    """Return whether nobody has said that the pod must stay."""
+    """Return whether no annotation or profile says that the pod must stay."""
     if hints.reschedulable is not None:
         return hints.reschedulable
     return profile is None or profile.reschedulable or not profile.is_explicit(MOVABLE)

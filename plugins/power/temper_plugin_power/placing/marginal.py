@@ -1,4 +1,4 @@
-"""What a pod would cost on a node: watts, stress, and GPUs that idle beside it."""
+"""The cost of a pod on a node: watts, stress, and GPUs that idle beside it."""
 
 from attrs import frozen
 
@@ -33,7 +33,7 @@ class Coefficients:
 
 @frozen
 class Impact:
-    """What a pod adds to a node."""
+    """The load that a pod adds to a node."""
 
     watts: float
     cooling_delta: float
@@ -58,7 +58,7 @@ def impact_of(
     hardware: Hardware,
     coefficients: Coefficients,
 ) -> Impact:
-    """Return what a pod with that *demand* adds to a node."""
+    """Return the load that a pod with that *demand* adds to a node."""
     watts = _cpu_watts(demand, hardware, coefficients)
     watts += _gpu_watts(demand, workload_class, hardware, coefficients)
     is_wasted = demand.gpus == 0 and hardware.has_gpu

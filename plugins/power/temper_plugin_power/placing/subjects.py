@@ -1,4 +1,4 @@
-"""What scoring knows of nodes and pods, and the settings of scoring."""
+"""The nodes and pods that are scored, and the settings of scoring."""
 
 from attrs import frozen
 
@@ -14,7 +14,7 @@ EARLY_S = 60.0
 
 @frozen
 class NodeView:
-    """What is known of a node. *age_s* is that of its twin, in seconds; None is stale."""
+    """A node. *age_s* is the age of its twin in seconds, None for a stale one."""
 
     twin: Twin | None = None
     age_s: float | None = None
@@ -31,7 +31,7 @@ class NodeView:
 
 @frozen
 class PodView:
-    """What is known of a pod."""
+    """A pod."""
 
     standing: Standing
     demand: PodDemand

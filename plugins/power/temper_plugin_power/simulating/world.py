@@ -89,7 +89,7 @@ class World:
                 self._waiting = [job for job in self._waiting if not self._place(job, now_s)]
             while self._arriving and self._arriving[0].job.arrives_s <= now_s:
                 job = self._arriving.popleft()
-                # Those that wait already do not fit, so that nobody is overtaken.
+                # Those that wait already do not fit, so that none is overtaken.
                 if not self._place(job, now_s):
                     self._waiting.append(job)
         for node in self._nodes:

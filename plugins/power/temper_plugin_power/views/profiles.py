@@ -1,4 +1,4 @@
-"""The WorkloadProfiles of a cluster, and the one that somebody asks for."""
+"""The WorkloadProfiles of a cluster, and a single one."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

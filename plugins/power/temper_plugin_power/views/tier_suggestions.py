@@ -13,7 +13,7 @@ SUGGESTED = "temper-high"
 
 
 def has_tier(pod: Pod) -> bool:
-    """Return whether somebody gave the pod a tier, or a PriorityClass from which one follows."""
+    """Return whether the pod has a tier, or a PriorityClass from which one follows."""
     return pod.tier is not None or bool(pod.priority or pod.priority_class)
 
 

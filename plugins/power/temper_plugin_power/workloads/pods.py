@@ -1,4 +1,4 @@
-"""Pods with what metrics say of them."""
+"""Pods with their measures."""
 
 from attrs import field, frozen
 from attrs.validators import and_, ge, le, optional
@@ -17,7 +17,7 @@ def _measure() -> float | None:
 
 @frozen
 class PodMeasures:
-    """What metrics say of a pod over the window. None is a series that does not exist."""
+    """The measures of a pod over the window. None is a series that does not exist."""
 
     cpu_rate: float | None = _measure()
     """CPUs in use."""
@@ -45,7 +45,7 @@ class PodMeasures:
 
     @property
     def has_energy(self) -> bool:
-        """Whether Kepler says anything of the pod."""
+        """Whether Kepler has a series of the pod."""
         rates = (self.kepler_package_rate, self.kepler_dram_rate, self.kepler_gpu_rate)
         return any(rate is not None for rate in rates)
 

@@ -1,4 +1,4 @@
-"""What is around the workloads of a fleet, by kube-state-metrics 2."""
+"""Autoscalers, bounds and quotas of the workloads of a fleet, by kube-state-metrics 2."""
 
 from collections.abc import Callable, Sequence
 
@@ -59,7 +59,7 @@ class FleetSurroundings:
         self._add_quotas(now(scope.select(QUOTA, self.names)))
 
     def of(self, workload: Workload, container: str) -> Surroundings:
-        """Return what is around a container."""
+        """Return the surroundings of a container."""
         return evolve(
             Surroundings(owner_kind=workload.kind),
             kind=self._init_kinds.get((workload, container), ContainerKind.APP),
