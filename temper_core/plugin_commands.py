@@ -80,34 +80,14 @@ def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> Loaded
     raise PluginError(contribution.plugin, f"the command {name!r} is {kind}, no click command")
 
 
-FIRST_PARTY: Mapping[str, str] = {
-    "temper diff": "console",
-    "temper k8s": "kubernetes",
-    "temper lint": "linter",
-    "temper map": "console",
-    "temper overcommit": "density",
-    "temper placement": "density",
-    "temper power": "power",
-    "temper rightsize": "rightsizer",
-    "temper top": "console",
-    "temper profiles record": "trainer",
-    "temper profiles test": "trainer",
-    "temper trace": "tracer",
-    "temper wakes": "tracer",
-    "kubectl temper power": "power",
-    "kubectl temper rightsize": "rightsizer",
-    "kubectl temper trace": "tracer",
-    "kubectl temper trace-compare": "tracer",
-}
-"""The commands of first-party plugins, and the extra that installs each."""
-
-
 def _missing(command: str, installed: Collection[str]) -> list[str]:
     """Return how to install the plugin of *command*, if it is first-party and missing."""
-    plugin = FIRST_PARTY.get(command)
+    from temper_core.first_party import install_command, plugin_with
+
+    plugin = plugin_with(command)
     if plugin is None or plugin in installed:
         return []
-    return [f"plugin {plugin!r} is not installed: pip install 'temper-agent[{plugin}]'"]
+    return [f"plugin {plugin!r} is not installed: {install_command(plugin)}"]
 
 
 _WITHOUT = {"set_aside": "set aside", "not_allowed": "not loaded"}

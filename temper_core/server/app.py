@@ -1,9 +1,9 @@
 """The ASGI application of one listener: routes the table, and answers refused requests."""
 
 import re
-from collections.abc import Mapping
 from http import HTTPStatus
 
+from temper_core.first_party import install_command, plugin_with
 from temper_core.http.asgi import Receive, Scope, Send
 from temper_core.server.answers import BAD_REQUEST, NOT_FOUND, error_reply
 from temper_core.server.dispatching import METHOD_NOT_ALLOWED, Dispatcher, ListenerParts
@@ -12,14 +12,6 @@ from temper_core.server.replies import Reply
 from temper_core.server.sending import send_whole
 from temper_core.server.table import Table, in_order, path_pattern
 from temper_core.server.view import AgentView
-
-FIRST_PARTY: Mapping[str, str] = {
-    "/rightsize": "rightsizer",
-    "/traces": "tracer",
-    "/violations": "linter",
-    "/wakes": "tracer",
-}
-"""The paths of first-party plugins, and the extra that installs each."""
 
 
 class App:
@@ -68,7 +60,7 @@ def _reason(scope: Scope, refusal: Refusal) -> str:
 
 def _plugin_of(path: str) -> str:
     """Return which first-party plugin serves *path* and how to install it, empty for others."""
-    plugin = FIRST_PARTY.get(path)
+    plugin = plugin_with(path)
     if plugin is None:
         return ""
-    return f"; it is of the plugin {plugin!r}: pip install 'temper-agent[{plugin}]'"
+    return f"; it is of the plugin {plugin!r}: {install_command(plugin)}"

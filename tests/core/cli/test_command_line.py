@@ -3,13 +3,16 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
-from temper_core.plugin_commands import FIRST_PARTY, settings_path, summaries
+from temper_core.first_party import GROUP, plugin_with
+from temper_core.hookspecs import ENTRY_POINTS
+from temper_core.plugin_commands import settings_path, summaries
 from temper_core.settings import reader
 from tests.patience import PATIENCE_S
 
@@ -295,7 +298,11 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", [c for c in FIRST_PARTY if c.startswith("temper ")])
+PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+OFFERS = PROJECT["entry-points"][GROUP]
+
+
+@pytest.mark.parametrize("command", [name for name in OFFERS if name.startswith("temper ")])
 def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(command):
     done = subprocess.run(
         [sys.executable, "-c", ALONE, *command.split()[1:], "--help"],
@@ -304,7 +311,7 @@ def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(command
         check=False,
     )
 
-    name, plugin = command.split()[-1], FIRST_PARTY[command]
+    name, plugin = command.split()[-1], plugin_with(command)
     assert done.returncode == 2
     assert done.stderr == (
         f"temper: no plugin offers {name!r}; plugin {plugin!r} is not installed: "
@@ -322,12 +329,17 @@ def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone():
 
 
 def test_the_install_lines_are_of_the_commands_and_extras_that_there_are():
-    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
-
     groups = ("temper", "temper profiles", "kubectl temper")
     offered = {f"{group} {name}" for group in groups for name in summaries(group)}
-    assert set(FIRST_PARTY) == offered
-    assert set(FIRST_PARTY.values()) <= set(project["optional-dependencies"])
+
+    assert {name for name in OFFERS if not name.startswith("/")} == offered
+    assert {plugin_with(name) for name in OFFERS} <= set(PROJECT["optional-dependencies"])
+
+
+def test_an_offer_is_of_the_plugin_with_that_name():
+    plugins = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
+
+    assert {plugin_with(name): module for name, module in OFFERS.items()}.items() <= plugins.items()
 
 
 UNFIT = """
