@@ -4,6 +4,7 @@ A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftes
 """
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -22,6 +23,7 @@ from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Exporter
 from temper_core.records.endpoints import Answer, Endpoint, Request
+from temper_core.records.events import Event
 from temper_core.records.instruments import MIB, HelperBounds, HelperProcess
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
@@ -146,6 +148,7 @@ class MadeContext:
         on_restore: Called with the reason of each restore request, and the function to call
             afterwards.
         recorded: Kind, subject and reason of each event.
+        node_events: The events that ``events_after`` returns. ``record`` adds to them.
         folder: The parent of the agent's state directory. ``state`` is a real one below it.
         state_limit_bytes: The bound on ``state``.
         with_processes: Whether a helper is a real process, which ``close()`` ends. Otherwise it is
@@ -162,6 +165,7 @@ class MadeContext:
     machine: MachineShape = field(factory=make_machine)
     plan: LayerPlan | None = None
     recorded: list[tuple[str, str, str]] = field(factory=list)
+    node_events: list[Event] = field(factory=list)
     folder: Path | None = None
     state_limit_bytes: int = 64 * MIB
     with_processes: bool = False
@@ -222,6 +226,12 @@ class MadeContext:
     def record(self, kind: str, subject: str = "", reason: str = "") -> None:
         """Record the event."""
         self.recorded.append((kind, subject, reason))
+        number = len(self.recorded)
+        self.node_events.append(Event(number, time.time(), kind, subject, reason, "made"))
+
+    def events_after(self, number: int = 0) -> tuple[Event, ...]:
+        """Return the events in ``node_events`` after *number*."""
+        return tuple(event for event in self.node_events if event.number > number)
 
     def try_profile(
         self, profile: WorkloadProfile, pods: Sequence[str], seconds: float

@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.errors import InputError
 from temper_core.instruments.charges import free_of_charge
 from temper_core.instruments.upkeep import NO_UPKEEP, Upkeep
 from temper_core.plugin_host import plain_record, plain_text, plain_value
-from temper_core.records.events import EventKind
+from temper_core.records.events import Event, EventKind
 from temper_core.records.instruments import (
     HelperBounds,
     HelperProcess,
@@ -83,6 +83,10 @@ class Recorder(Protocol):
         """Record one event, of the agent's own kinds without a source."""
         ...
 
+    def after(self, number: int = 0) -> tuple[Event, ...]:
+        """Return the kept events after *number*, oldest first."""
+        ...
+
 
 @frozen
 class AgentParts:
@@ -151,6 +155,14 @@ class Context:
         except TypeError as error:
             raise InputError(f"an event is recorded by texts: {error}") from error
         self._parts.recorder.record(*texts, source=self._name)
+
+    def events_after(self, number: int = 0) -> tuple[Event, ...]:
+        """Return copies of the kept events after *number*, oldest first."""
+        try:
+            after = int(plain_value(number))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(f"events follow a number: {error}") from error
+        return tuple(map(evolve, self._parts.recorder.after(after)))
 
     def helper(
         self,

@@ -15,7 +15,7 @@ from attrs.validators import ge, le
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Metric
 from temper_core.records.endpoints import Endpoint
-from temper_core.records.events import EventKind
+from temper_core.records.events import Event, EventKind
 from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.names import NAME
@@ -204,6 +204,14 @@ class InstrumentContext(Protocol):
         """Record an event of a kind that ``OpenInstrument.events`` declares.
 
         Raises InputError for a kind that is not declared.
+        """
+        ...
+
+    def events_after(self, number: int = 0) -> tuple[Event, ...]:
+        """Return the events of this node that are kept and newer than *number*, oldest first.
+
+        They are the agent's own and those of all instruments. ``Event.number`` of the last one is
+        the argument of the next call. Raises InputError if *number* is no number.
         """
         ...
 

@@ -77,6 +77,36 @@ def test_an_instrument_records_what_it_declares_in_its_own_name(open_with, log):
     assert instruments.defects == ()
 
 
+def test_an_instrument_reads_the_events_of_the_whole_node(open_with, log):
+    _, context = open_with([DONE])
+    log.record("safe_mode_requested", "cli")
+    [asked] = context.events_after()
+
+    context.record("trace_done", "shop/web")
+
+    [done] = context.events_after(asked.number)
+    assert (asked.kind, asked.source) == ("safe_mode_requested", "agent")
+    assert (done.kind, done.source) == ("trace_done", "tracer")
+
+
+def test_an_instrument_cannot_change_the_events_of_the_node(open_with, log):
+    _, context = open_with([DONE])
+    log.record("safe_mode_requested", "cli")
+    [event] = context.events_after()
+
+    object.__setattr__(event, "kind", object())
+
+    assert [kept.kind for kept in log.after()] == ["safe_mode_requested"]
+
+
+@pytest.mark.parametrize("number", ["seven", None, [], float("nan"), float("inf")])
+def test_events_that_follow_no_number_are_its_own_mistake(open_with, number):
+    _, context = open_with([DONE])
+
+    with pytest.raises(InputError, match="events follow a number"):
+        context.events_after(number)
+
+
 @pytest.mark.parametrize("kind", ["safe_mode_entered", "trace_begun", "", "trace_done\n"])
 def test_what_it_does_not_declare_is_refused(open_with, log, kind):
     _, context = open_with([DONE])

@@ -120,12 +120,18 @@ def test_a_process_is_captured(captures, finish, spawn, tell):
     assert entry["events"] >= 200
 
 
-def test_what_the_agent_saw_while_it_recorded_is_in_the_trace(captures, finish):
+def test_what_the_agent_saw_while_it_recorded_is_in_the_trace(captures, context, finish):
     captures.tell(make_snapshot())
-    begun = captures.begin(TraceRequest(seconds=1.5), "me")
+    context.record("safe_mode_left", "before the recording")
+    begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+    wait_until_recording()
+    context.record("safe_mode_entered", "during the recording")
     captures.tell(make_snapshot())
-    entry = finish(captures, begun["id"])
-    assert b"Temper" in captures.trace(entry["id"]).read_bytes()
+    captures.end(begun["id"], "me")
+    trace = captures.trace(finish(captures, begun["id"])["id"]).read_bytes()
+    assert b"Temper" in trace
+    assert b"safe_mode_entered: during the recording" in trace
+    assert b"before the recording" not in trace
 
 
 def test_without_a_state_directory_a_capture_is_refused(tmp_path):

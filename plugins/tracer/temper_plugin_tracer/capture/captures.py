@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ HELPER_MEMORY = 384 * MIB
 """With its children: bcc takes 165 MiB to compile."""
 WRITING_S = 600.0
 """How long the helper may take to write the trace after the recording, at the lowest priority."""
+Note = Mapping[str, Any]
 STOP_S = 3.0
 """How long a stopped helper may take to end."""
 
@@ -135,7 +137,8 @@ class Captures:
                 return None
             if not running.is_ending:
                 if not running.request.plan.follows:
-                    self._write_notes(capture, running.looks)
+                    running.add_events(self._context.events_after(running.last_event))
+                    self._write_notes(capture, running.looks, running.events)
                 wish = f"{ending}\n{by}".encode(errors="replace")
                 self._context.state.write(f"{capture}{END}", wish)
                 running.is_ending = True
@@ -192,10 +195,11 @@ class Captures:
             if running is None:
                 return
             running.looks.append(look_of(snapshot))
+            running.add_events(self._context.events_after(running.last_event))
             if not running.request.plan.follows:
                 return
             with suppress(MachineError):
-                self._write_notes(running.id, running.looks)
+                self._write_notes(running.id, running.looks, running.events)
 
     def settle(self) -> None:
         """Take the result of a capture whose helper has ended."""
@@ -243,6 +247,7 @@ class Captures:
         capture = new_id()
         looks = [look_of(self._snapshot)] if self._snapshot is not None else []
         directory = self.store.directory
+        earlier = self._context.events_after()
         self._write_notes(capture, looks)
         bounds, plan = asdict(request.bounds), request.plan
         if self._free_bytes is not None:
@@ -273,6 +278,7 @@ class Captures:
             raise
         running = Running(capture, by, request, selection, time.time(), time.monotonic(), helper)
         running.looks.extend(looks)
+        running.last_event = earlier[-1].number if earlier else 0
         return running
 
     def _take_node(self, request: TraceRequest, by: str) -> None:
@@ -297,8 +303,11 @@ class Captures:
         }
         self._record(FAILED, running.id, f"{reason} (asked by {running.by})")
 
-    def _write_notes(self, capture: str, looks: Any) -> None:  # noqa: ANN401 - any sequence
-        content = json.dumps(notes(list(looks), self._snapshot, self._context.lookup))
+    def _write_notes(
+        self, capture: str, looks: Iterable[Note], events: Iterable[Note] = ()
+    ) -> None:
+        known = notes(list(looks), list(events), self._snapshot, self._context.lookup)
+        content = json.dumps(known)
         self._context.state.write(f"{capture}{NODE}", content.encode())
 
     def _remove_notes(self, capture: str) -> None:

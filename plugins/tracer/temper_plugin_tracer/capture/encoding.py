@@ -75,7 +75,7 @@ def encode(encoding: Encoding, descriptor: int) -> Outcome:
     threads, unnamed = _threads(encoding)
     writer.machine(traced_machine(context.cores), _clocks())
     writer.threads(threads, recorded.began_ns)
-    write_tracks(writer, context.notes.looks, recorded)
+    write_tracks(writer, context.notes, recorded)
     reserve = _size_of_facts(capture_facts(context, recorded, recorded.ending)) + FACTS_SLACK
     if not output.commit(reserve=reserve):
         raise TooSmallError(0, f"the names of {len(threads)} threads exceed the bound on bytes")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from temper_core import (
+    Event,
     NodeLookup,
     PodSample,
     Snapshot,
@@ -19,6 +20,7 @@ from temper_core import (
 from temper_plugin_tracer.capture.choosing import unified_root
 
 MOST_LOOKS = 16
+MOST_EVENTS = 512
 MOST_PODS = 64
 MOST_CHILDREN = 256
 """Cgroups of containers below a pod's. Whoever owns it may make any number of them."""
@@ -57,13 +59,35 @@ def look_of(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
+def event_note(event: Event) -> dict[str, Any]:
+    """Return *event* for a trace. Its time is exact if the wall clock was not set since."""
+    age_ns = time.time_ns() - int(event.at * 1e9)
+    return {
+        "ns": time.clock_gettime_ns(time.CLOCK_BOOTTIME) - age_ns,
+        "kind": event.kind,
+        "subject": event.subject,
+        "facts": {
+            name: text
+            for name in ("reason", "source", "requester", "outcome")
+            if (text := getattr(event, name))
+        },
+    }
+
+
 def notes(
-    looks: Sequence[Mapping[str, Any]], snapshot: Snapshot | None, lookup: NodeLookup
+    looks: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    snapshot: Snapshot | None,
+    lookup: NodeLookup,
 ) -> dict[str, Any]:
-    """Return all that the helper writes into a trace of the node: looks, threads and cgroups."""
+    """Return all that the helper writes into a trace of the node.
+
+    These are looks at it, its events, its threads and its cgroups.
+    """
     threads = snapshot.threads[:MOST_THREADS] if snapshot is not None else ()
     return {
         "looks": list(looks),
+        "events": list(events),
         "threads": [_thread(thread, lookup) for thread in threads if thread.pod or thread.layer],
         "cgroups": _cgroups(lookup),
     }

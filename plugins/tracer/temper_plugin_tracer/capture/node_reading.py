@@ -11,9 +11,10 @@ from temper_plugin_tracer.capture.who_is_who import Membership, Memberships
 
 @frozen
 class NodeNotes:
-    """The agent's looks at the node in order, and the membership of its threads."""
+    """The agent's looks at the node and its events, in order, and the membership of threads."""
 
     looks: tuple[Mapping[str, Any], ...] = ()
+    events: tuple[Mapping[str, Any], ...] = ()
     memberships: Memberships = field(factory=Memberships)
 
 
@@ -28,5 +29,8 @@ def read_notes(content: bytes) -> NodeNotes:
         int(cgroup): Membership(pod, "", tier, "")
         for cgroup, (pod, tier) in document["cgroups"].items()
     }
-    looks = sorted(document["looks"], key=lambda look: int(look["ns"]))
-    return NodeNotes(tuple(looks), Memberships(by_tid, by_cgroup))
+    looks, events = (
+        tuple(sorted(document[name], key=lambda entry: int(entry["ns"])))
+        for name in ("looks", "events")
+    )
+    return NodeNotes(looks, events, Memberships(by_tid, by_cgroup))

@@ -1,8 +1,12 @@
-"""Temper's own tracks in a trace: layers, plan, mode, pods and violations, by the agent's looks."""
+"""Temper's own tracks in a trace.
+
+The agent's looks give layers, plan, mode, pods and violations. Its events are a track beside them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from temper_plugin_tracer.capture.node_reading import NodeNotes
 from temper_plugin_tracer.capture.recording import Recorded
 from temper_plugin_tracer.trace.perfetto.writer import TraceWriter
 
@@ -12,12 +16,30 @@ MOST_CPUS = 256
 Look = Mapping[str, Any]
 
 
-def write_tracks(writer: TraceWriter, looks: Sequence[Look], recorded: Recorded) -> None:
+def write_tracks(writer: TraceWriter, notes: NodeNotes, recorded: Recorded) -> None:
     """Write the tracks. The agent's last look before the recording is in force at its start."""
-    seen = _during(looks, recorded)
-    if not seen:
+    seen = _during(notes.looks, recorded)
+    events = [
+        event for event in notes.events if recorded.began_ns <= event["ns"] <= recorded.ended_ns
+    ]
+    if not seen and not events:
         return
     root = writer.track("Temper")
+    if events:
+        _write_events(writer, writer.track("events", root), events)
+    if seen:
+        _write_looks(writer, root, seen, recorded)
+
+
+def _write_events(writer: TraceWriter, track: int, events: Sequence[Mapping[str, Any]]) -> None:
+    for event in events:
+        name = ": ".join(filter(None, [event["kind"], event["subject"]]))
+        writer.instant(track, event["ns"], name, event["facts"])
+
+
+def _write_looks(
+    writer: TraceWriter, root: int, seen: Sequence[tuple[int, Look]], recorded: Recorded
+) -> None:
     _write_states(writer, writer.track("mode", root), _modes(seen), recorded)
     _write_states(writer, writer.track("plan", root), _plans(seen), recorded)
     owners = writer.track("owner of each CPU", root)

@@ -1,13 +1,13 @@
 """The capture that runs, and the refusal of a second one."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import asdict, define, field, frozen
 
-from temper_core import HelperProcess, InputError, rfc3339
-from temper_plugin_tracer.capture.node_notes import MOST_LOOKS
+from temper_core import Event, HelperProcess, InputError, rfc3339
+from temper_plugin_tracer.capture.node_notes import MOST_EVENTS, MOST_LOOKS, event_note
 from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.selection import Selection
 
@@ -55,6 +55,13 @@ class Running:
     is_ending: bool = False
     stopped_by: str = ""
     looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
+    events: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_EVENTS))
+    last_event: int = 0
+
+    def add_events(self, newer: Sequence[Event]) -> None:
+        """Keep *newer* events for the trace."""
+        self.events.extend(map(event_note, newer))
+        self.last_event = newer[-1].number if newer else self.last_event
 
     def remaining_s(self, now: float) -> float:
         """Return for how long it may still record."""
