@@ -22,6 +22,7 @@ from tests.power.extender.serving import (
     serving,
 )
 
+MANY_GPUS = {f"nvidia.com/mig-{number}": "1" for number in range(100)}
 REJECTED = "temper: performance pod rejected from eco/draining node (class from {})"
 BY_LABEL = "temper: performance pod rejected from eco node (label fallback) (class from annotation)"
 BASE = 83
@@ -226,6 +227,12 @@ def test_the_evicted_pods_of_an_owner_are_kept_off_eco_nodes_for_a_while(cluster
             json.dumps({"Pod": {"spec": {"containers": [{}] * 1001}}}).encode(),
             "pod.spec.containers: must be at most 1000",
         ),
+        (
+            json.dumps(
+                {"Pod": {"spec": {"containers": [{"resources": {"limits": MANY_GPUS}}] * 101}}}
+            ).encode(),
+            "pod.spec: must name at most 10000 resources",
+        ),
     ],
 )
 def test_what_is_no_question_is_refused_in_one_line(client, path, body, said):
@@ -273,6 +280,37 @@ def test_a_large_question_does_not_hold_up_a_probe():
 
     assert order[-2:].count(200) == 1
     assert order.index(200) > 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"{" + b'"a":1,' * 2_000_000 + b'"b":1}', id="unknown keys"),
+        pytest.param(b'{"nodes":{' + b'"a":1,' * 2_000_000 + b'"b":1}}', id="in nodes"),
+        pytest.param(b"{" + b" " * 63 * 1024 * 1024 + b"}", id="white space"),
+    ],
+)
+def test_a_body_of_what_is_left_out_does_not_hold_up_a_probe(body):
+    """The deadline ends it, and a probe waits for one value at most."""
+    answered = threading.Event()
+
+    with serving() as port:
+        url = f"http://127.0.0.1:{port}"
+
+        def ask():
+            httpx2.post(f"{url}/filter", content=body, timeout=60)
+            answered.set()
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        waits = []
+        while not answered.wait(0.05):
+            began = time.monotonic()
+            assert httpx2.get(f"{url}/healthz", timeout=60).text == "ok\n"
+            waits.append(time.monotonic() - began)
+        asking.join()
+
+    assert max(waits, default=0.0) < 1.5
 
 
 def test_probes_and_what_is_known_are_shown(client):

@@ -10,20 +10,19 @@ from typing import Any
 from temper_core import InputError, parse_tenant_json
 from temper_plugin_power.extender.pieces import PiecedText
 
-POD, NODES, NODE, NAMES = "pod", "nodes", "node", "nodenames"
+POD, NODES, NODE, NAMES, OTHER = "pod", "nodes", "node", "nodenames", ""
 SMALL_BYTES = 1024 * 1024
 """A smaller body is parsed at once, in some 10 ms. 5,000 names have 300 KB."""
 NO_LIST = "nodes.items: must be a list of nodes"
 
 Part = tuple[str, Any]
-"""``POD`` or ``NAMES`` with their value, ``NODES`` with whether there is a list, or a ``NODE``."""
+"""``POD`` or ``NAMES`` with their value, ``NODES`` with whether there is a list, or a ``NODE``.
+
+``OTHER`` stands for a value that is left out, so that the caller has its turn after each value."""
 
 
 def parts_of(body: bytes) -> Iterator[Part]:
-    """Yield the parts of *body*, whole nodes one by one. Raises InputError if it has another form.
-
-    Other keys are left out.
-    """
+    """Yield the parts of *body*, whole nodes one by one. Raises InputError for another form."""
     return parts_at_once(body) if len(body) <= SMALL_BYTES else parts_piecewise(body)
 
 
@@ -63,8 +62,7 @@ def parts_piecewise(body: bytes) -> Iterator[Part]:
             yield from _pieces_of_nodes(text)
             continue
         value = text.value()
-        if part in (POD, NODES, NAMES):
-            yield part, value
+        yield (part, value) if part in (POD, NODES, NAMES) else (OTHER, None)
     if text.next():
         raise InputError("the body is not JSON: text follows the object")
 
@@ -74,6 +72,7 @@ def _pieces_of_nodes(text: PiecedText) -> Iterator[Part]:
         if key.lower() != "items" or text.next() != "[":
             if text.value() is not None and key.lower() == "items":
                 raise InputError(NO_LIST)
+            yield OTHER, None
             continue
         text.take("[")
         if text.takes("]"):
