@@ -11,7 +11,7 @@ from pathlib import Path
 
 from temper_core.directory_tree import open_directory, remove_tree
 from temper_core.records.names import NAME_PATTERN
-from temper_core.records.restored import Leftover
+from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.kernel_values import give_back_values
 from temper_core.restoring.reasons import failure, named_strangers
 
@@ -36,6 +36,8 @@ def clear_instruments(
     except OSError as error:
         return (), (failure(str(path), error),)
     try:
+        if not _is_private(os.fstat(descriptor)):
+            return (), tuple(named_strangers([INSTRUMENTS], above))
         removed, leftovers = _clear_each(descriptor, path, is_dry=is_dry)
     finally:
         os.close(descriptor)
@@ -57,7 +59,7 @@ def _clear_each(
     removed: list[str] = []
     leftovers = list(named_strangers(sorted(set(names) - set(ours)), path))
     for name in ours:
-        values = give_back_values(path / name, is_dry=is_dry)
+        values = _give_back_values(name, directory, path / name, is_dry=is_dry)
         removed += values.removed
         leftovers += values.left
         if any(leftover.is_failure for leftover in values.left):
@@ -73,6 +75,26 @@ def _clear_each(
     return tuple(removed), tuple(leftovers)
 
 
+def _give_back_values(name: str, directory: int, path: Path, *, is_dry: bool) -> Restored:
+    """Give back the values of an instrument, by its record.
+
+    The record is read by descriptor. The owner of a directory above may put another one in the
+    place of *path* meanwhile.
+    """
+    try:
+        descriptor = open_directory(name, directory)
+    except FileNotFoundError:
+        return Restored()
+    except OSError as error:
+        return Restored(left=(failure(str(path), error),))
+    try:
+        if not _is_private(os.fstat(descriptor)):
+            return Restored(left=tuple(named_strangers([name], path.parent)))
+        return give_back_values(path, is_dry=is_dry, descriptor=descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _is_instrument(name: str, directory: int) -> bool:
     return bool(re.fullmatch(NAME_PATTERN, name)) and _is_made_by_agent(name, directory)
 
@@ -83,5 +105,9 @@ def _is_made_by_agent(name: str, directory: int) -> bool:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return False
-    is_private = status.st_uid == os.geteuid() and not status.st_mode & OTHERS_BITS
-    return stat.S_ISDIR(status.st_mode) and is_private
+    return _is_private(status)
+
+
+def _is_private(status: os.stat_result) -> bool:
+    is_own = status.st_uid == os.geteuid() and not status.st_mode & OTHERS_BITS
+    return stat.S_ISDIR(status.st_mode) and is_own

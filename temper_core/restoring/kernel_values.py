@@ -23,6 +23,7 @@ RECORD = "kernel-values.json"
 MOST_VALUES = 64
 LARGEST_VALUE_BYTES = 256
 LARGEST_RECORD_BYTES = 64 * 1024
+NOT_GIVEN_BACK = "the values in it are not given back"
 CHANGED_SINCE = "another process has changed it since, so it stays"
 
 
@@ -125,10 +126,15 @@ class KernelValues:
         self._values = {value.path: value for value in values}
 
 
-def give_back_values(directory: Path, *, is_dry: bool = False) -> Restored:
-    """Give back the values of the record in *directory*. With *is_dry* only report them."""
+def give_back_values(
+    directory: Path, *, is_dry: bool = False, descriptor: int | None = None
+) -> Restored:
+    """Give back the values of the record in *directory*. With *is_dry* only report them.
+
+    *descriptor* is that directory opened, if its path may lead elsewhere meanwhile.
+    """
     try:
-        values = read_record(directory)
+        values = read_record(directory, descriptor)
     except MachineError as error:
         return Restored(left=(Leftover(str(directory / RECORD), str(error), is_failure=True),))
     if is_dry:
@@ -136,17 +142,26 @@ def give_back_values(directory: Path, *, is_dry: bool = False) -> Restored:
     return _give_back_each(values)[0]
 
 
-def read_record(directory: Path) -> tuple[KernelValue, ...]:
-    """Return the values of the record in *directory*. Raise MachineError if it is damaged."""
+def read_record(directory: Path, descriptor: int | None = None) -> tuple[KernelValue, ...]:
+    """Return the values of the record in *directory*. Raise MachineError if it is damaged.
+
+    *descriptor* is as that of ``give_back_values``.
+    """
     path = directory / RECORD
-    if not path.exists():
-        return ()
     try:
-        text = documents.read_text(path, largest_bytes=LARGEST_RECORD_BYTES)
+        file = _opened(path if descriptor is None else Path(RECORD), os.O_RDONLY, descriptor)
+        with os.fdopen(file, "rb") as stream:
+            text = documents.read_stream(
+                stream, source=str(path), largest_bytes=LARGEST_RECORD_BYTES
+            )
         raw = documents.parse_json(text, source=str(path))
         return documents.fit(raw, ValueRecord, source=str(path)).values
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise MachineError(f"{path}: {error.strerror}; {NOT_GIVEN_BACK}") from error
     except DocumentError as error:
-        raise MachineError(f"{error.lines[0]}; the values in it are not given back") from error
+        raise MachineError(f"{error.lines[0]}; {NOT_GIVEN_BACK}") from error
 
 
 def read_value(path: Path) -> str:
@@ -173,8 +188,9 @@ def write_value(path: Path, value: str) -> None:
         raise MachineError(f"{path}: {error.strerror}") from error
 
 
-def _opened(path: Path, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _opened(path: Path, flags: int, directory: int | None = None) -> int:
+    usual = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags | usual, dir_fd=directory)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)

@@ -1,12 +1,15 @@
 """What a restoration does with the state directories of instruments."""
 
+import json
 import os
 import threading
 
 import pytest
 
 from temper_core import MachineError, Restored
+from temper_core.restoring import instrument_directories
 from temper_core.restoring.host_files import Sparing, restore_files
+from temper_core.restoring.instrument_directories import clear_instruments
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 
@@ -154,3 +157,33 @@ def test_a_restoration_waits_for_what_is_being_written(made, restoration):
     restoration.turn([])
 
     assert (stayed, path.exists(), len(heard)) == (True, False, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a directory to another user")
+def test_the_owner_of_the_state_directory_forges_no_record(made, monkeypatch):
+    """They may put a directory of theirs in the place of one that has just been looked at."""
+    target = made.put(made.folder / "etc/passwd", "as it was")
+    folder = made.left_by_an_instrument("power").parent
+    forged = made.state / "forged/power"
+    forged.mkdir(parents=True)
+    value = {"path": str(target), "before": "forged", "now": None}
+    (forged / "kernel-values.json").write_text(json.dumps({"values": [value]}))
+    for each in (forged.parent, forged):
+        os.chown(each, 65534, 65534)
+        each.chmod(0o700)
+
+    looked_at = instrument_directories.open_directory
+
+    def swapped(name, parent=None):
+        opened = looked_at(name, parent)
+        if name == "instruments":
+            folder.rename(folder.with_name("moved"))
+            forged.parent.rename(folder)
+        return opened
+
+    monkeypatch.setattr(instrument_directories, "open_directory", swapped)
+    parent = os.open(made.state, os.O_RDONLY)
+    clear_instruments(parent, made.state, is_dry=False)
+    os.close(parent)
+
+    assert target.read_text() == "as it was"
