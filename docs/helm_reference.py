@@ -88,8 +88,9 @@ def _type(hint: Any, path: str) -> Schema:  # noqa: ANN401 - any type of a setti
         return {"enum": [member.value for member in hint]}
     if hint in _NAMES:
         return {"type": _NAMES[hint]}
-    # A mapping: the tables of plugins. Plugins outside the image check their own settings.
-    return {"type": "object", "additionalProperties": {"type": "object"}}
+    # The tables of plugins are of any kind. Plugins outside the image check their own settings.
+    value = _NAMES.get(inner[-1], "object") if inner else "object"
+    return {"type": "object", "additionalProperties": {"type": value}}
 
 
 def _list(items: tuple[Any, ...], path: str) -> Schema:

@@ -390,3 +390,36 @@ def test_a_native_sidecar_and_the_kind_of_the_owner_are_told(collector, root):
     assert any("a native sidecar" in reason for reason in rows["side"]["reasons"])
     assert any("restarts its pods one by one" in reason for reason in rows["app"]["reasons"])
     assert "not known on a node: HPA" in answer["notes"][0]
+
+
+def test_what_was_realized_is_kept_with_the_container(collector):
+    """Background work above its request, on CPUs that others requested, and a lowered request."""
+    lowered = {"temper.codes/original-cpu-requests": '{"app": "2"}'}
+    batch = make_pod(
+        "batch",
+        "shop",
+        containers=(Container("app", cpu_request_millis=500),),
+        cpu_request_millis=500,
+        annotations=lowered,
+    )
+    machine = make_machine()
+    web = make_pod("web", "shop", cpu_request_millis=1000 * len(machine.cpus) - 1000)
+    assignments = (
+        Assignment(batch, Tier.BACKGROUND, "priority"),
+        Assignment(web, Tier.NORMAL, "priority"),
+    )
+    collector.lookup = MadeContext(plan=LayerPlan(machine, (), assignments=assignments)).lookup
+    thread = make_thread("work", namespace="shop", pod="batch", container="app", cpu_used=2.0)
+    pods = (
+        PodSample("shop", "batch", batch.uid, Tier.BACKGROUND, 1, 2.0),
+        PodSample("shop", "web", web.uid, Tier.NORMAL, 1, 0.5),
+    )
+
+    snapshot = make_snapshot(
+        thread, pods=pods, machine=machine, at=float(NOW), monotonic_s=1.0, window_s=10.0
+    )
+    collector.tell(snapshot)
+
+    counts = collector.demands(600, NOW)[ContainerKey(batch.uid, "shop", "batch", "app")].counts
+    assert counts.reclaimed_core_s == pytest.approx(10.0), "1.5 above the request, 0.5 unrequested"
+    assert counts.freed_core_s == pytest.approx(15.0)

@@ -258,7 +258,7 @@ def test_an_upgrade_and_a_rollback_lose_no_history(history, tmp_path, monkeypatc
     monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
     history.add(NOW, INTERVAL_S, {DB: five_minutes()})
     assert set(history.read(0)) == {DB}
-    assert "it is kept as demand.v2.sqlite" in history.defect
+    assert "it is kept as demand.v3.sqlite" in history.defect
     monkeypatch.undo()
 
     assert set(history.read(0)) == {WEB}
@@ -267,9 +267,19 @@ def test_an_upgrade_and_a_rollback_lose_no_history(history, tmp_path, monkeypatc
     assert not (tmp_path / "demand.damaged").exists()
 
 
+def test_a_file_of_the_version_before_is_taken_up(history, tmp_path):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        database.execute("PRAGMA user_version = 2")
+
+    assert set(history.read(0)) == {WEB}
+    with closing(sqlite3.connect(tmp_path / FILE)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (3,)
+
+
 def test_a_file_of_another_version_that_cannot_be_kept_is_told(history, tmp_path, monkeypatch):
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
-    (tmp_path / "demand.v2.sqlite" / "something").mkdir(parents=True)
+    (tmp_path / "demand.v3.sqlite" / "something").mkdir(parents=True)
     monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
 
     with pytest.raises(MachineError, match="it cannot be kept"):

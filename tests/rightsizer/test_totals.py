@@ -3,7 +3,15 @@
 from attrs import asdict
 
 from temper_plugin_rightsizer.advice.records import Resources
-from temper_plugin_rightsizer.commands.totals import as_line, savings_of, total_of
+from temper_plugin_rightsizer.commands.formats import as_table
+from temper_plugin_rightsizer.commands.showing import BY_HAND, Showing
+from temper_plugin_rightsizer.commands.totals import (
+    as_line,
+    as_lines,
+    realized_of,
+    savings_of,
+    total_of,
+)
 
 GIB = 1024**3
 CPU = "cpu_request_millis"
@@ -74,3 +82,91 @@ def test_advice_that_adds_more_saves_less_than_nothing():
     document = {"containers": [row(small, large)], "prices": {"core_hour": 0.1}}
 
     assert savings_of(document).per_month == -146.0
+
+
+MACHINE = {
+    "type": "m5.xlarge",
+    "nodes": 2,
+    "cores": 4.0,
+    "gib": 16.0,
+    "hour": 0.192,
+    "core_hour": 0.03,
+    "gib_hour": 0.0045,
+    "source": "list price",
+    "idle_cores": 3.0,
+    "idle_gib": 10.0,
+}
+
+
+def test_idle_headroom_is_part_of_what_is_identified():
+    document = {**priced(0.03, 0.004), "machines": [MACHINE]}
+
+    savings = savings_of(document)
+
+    assert savings.headroom_per_month == round((3 * 0.03 + 10 * 0.0045) * 730, 2)
+    assert savings.per_month == round(savings.requests.per_month + savings.headroom_per_month, 2)
+    assert as_line(document).endswith(
+        "Identified savings, an estimate: 173.01 a month = 74.46 by requests, "
+        "(3.00 cores x 0.03 + 3.00 GiB x 0.004) x 730 h, and 98.55 by idle headroom, "
+        "3.00 cores and 10.00 GiB that no pod requests"
+    )
+
+
+def test_headroom_that_is_not_known_is_none():
+    document = {**priced(0.03, 0.004), "machines": [{**MACHINE, "idle_cores": None}]}
+
+    assert savings_of(document).headroom is None
+
+
+def measured(reclaimed, freed):
+    used = {"reclaimed_core_s": reclaimed, "freed_core_s": freed}
+    rows = [{**each, "used": used} for each in priced(0.03, 0.004)["containers"]]
+    return {"containers": rows, "window_s": 21_600, "prices": {"core_hour": 0.03}}
+
+
+def test_what_was_realized_is_never_added_to_what_is_identified():
+    document = measured(7200.0, 36_000.0)
+
+    assert as_line(document) == as_line({**document, "containers": priced(0, 0)["containers"]})
+    assert as_lines(document)[-1] == (
+        "Realized in the last 6 h, as measured, and part of no estimate: background work ran "
+        "2.00 core-hours (0.06 at 0.03) on CPUs that others requested; the overcommit webhook "
+        "freed 10.00 core-hours (0.30 at 0.03) of requests"
+    )
+
+
+def test_nothing_realized_is_no_line():
+    assert len(as_lines(measured(0.0, 0.0))) == 1
+    assert realized_of(priced(0.03, 0.004)) is None
+
+
+def showing(**prices):
+    return Showing("json", True, False, prices.get("core_price"), prices.get("gib_price"))
+
+
+def test_each_machine_type_is_told_with_its_price_and_source():
+    document = showing().priced({**priced(0.03, 0.004), "machines": [MACHINE]})
+
+    assert document["identified_savings_per_month"] == 173.01
+    assert (
+        "2 x m5.xlarge (4 cores, 16.0 GiB): 0.192 an hour, a core 0.03, a GiB 0.0045 (list price)"
+        in as_table(document, explains=False).splitlines()
+    )
+
+
+def test_prices_of_the_command_line_replace_all_others():
+    document = showing(core_price=1.0).priced({**priced(0.03, 0.004), "machines": [MACHINE]})
+
+    assert document["machines"][0]["source"] == document["prices"]["source"] == BY_HAND
+    assert document["identified_savings"] == {
+        "requests_per_month": 2190.0,
+        "headroom_per_month": 2190.0,
+    }
+
+
+def test_a_node_is_priced_by_the_settings_of_its_agent():
+    document = {"containers": [], "price_settings": {"core_hour": 0.5, "gib_hour": 0.1}}
+
+    prices = showing().priced(document)["prices"]
+
+    assert (prices["core_hour"], prices["gib_hour"]) == (0.5, 0.1)

@@ -4,6 +4,7 @@ from attrs import frozen
 from attrs.validators import and_, ge, instance_of, le
 
 from temper_core import setting
+from temper_plugin_rightsizer.prices.settings import Prices
 
 MIB = 1024 * 1024
 LEAST_MIB, MOST_MIB = 1, 4096
@@ -36,3 +37,4 @@ class Options:
         "The bound on the file of the history, in MiB. Beyond it the oldest hours are forgotten.",
         validator=and_(instance_of(int), ge(LEAST_MIB), le(MOST_MIB)),
     )
+    prices: Prices = Prices()

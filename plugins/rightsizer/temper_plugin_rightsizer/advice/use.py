@@ -7,6 +7,8 @@ from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
+REALIZED = "reclaimed_core_s", "freed_core_s"
+"""The figures that only agents measure."""
 QUANTILES = (0.1, 0.5, 0.9, 0.99, 1.0)
 
 
@@ -23,6 +25,7 @@ def used(
     *idle* is the use of the busiest thread where no thread was measured.
     """
     startup = demand.startup or IntervalDemand()
+    whole = demand.whole().counts
     demand = judged(demand)
     hottest = demand.ranks[0].percentile(options.percentile) if demand.ranks else idle
     ranked = demand.ranks[0] if demand.ranks else None
@@ -35,6 +38,8 @@ def used(
         "hottest_thread": None if hottest is None else round(hottest, 3),
         "memory_peak_bytes": demand.counts.peak_bytes,
         "throttled_s": round(demand.counts.throttled_s, 3),
+        "reclaimed_core_s": round(whole.reclaimed_core_s, 3),
+        "freed_core_s": round(whole.freed_core_s, 3),
         "startup_s": startup.cpu.seconds,
         "startup_cpu_peak": round(startup.cpu.peak(), 3),
         "startup_memory_peak_bytes": startup.peak_bytes(),

@@ -6,8 +6,9 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from temper_core import MachineError, rfc3339
+from temper_core import DocumentError, MachineError, fit, rfc3339
 from temper_core.console import Row, named
+from temper_core.observed import table
 from temper_kube.access import Access
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import ForbiddenError
@@ -20,10 +21,12 @@ from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.cluster.agents import Away, ask_agents, roster
 from temper_plugin_rightsizer.cluster.demands import ClusterDemand, WorkloadDemand
+from temper_plugin_rightsizer.cluster.machines import ClusterMachines
 from temper_plugin_rightsizer.cluster.surroundings import ClusterSurroundings
 from temper_plugin_rightsizer.fleet.demands import Key
 from temper_plugin_rightsizer.fleet.workloads import Named, Owners
 from temper_plugin_rightsizer.node.document import SCHEMA_VERSION
+from temper_plugin_rightsizer.prices.settings import UNKNOWN, Prices
 
 SOURCE = "agents"
 REPLICASETS, JOBS = "/apis/apps/v1/replicasets", "/apis/batch/v1/jobs"
@@ -61,12 +64,14 @@ def report(
     away = [*known.away]
     query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
     window_s = 0
+    prices: Prices | None = None
     for asked, (agent, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
         if isinstance(answer, Away):
             away.append(answer)
         else:
             demand.add(answer, agent.node)
             window_s = max(window_s, int(answer.get("window_s") or 0))
+            prices = prices or _prices(answer)
         shown(asked, len(known.agents))
     if len(away) - len(known.away) == len(known.agents):
         raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
@@ -84,7 +89,31 @@ def report(
         "notes": [*_notes(away, demand), *known.unknown, *unknown, *surroundings.unknown],
         "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
         "left_out": demand.left_out,
+        **_machines(surroundings.machines, prices or Prices()),
         "containers": with_quotas(rows, surroundings.quotas),
+    }
+
+
+def _prices(answer: Row) -> Prices | None:
+    """Return the prices in the settings of the agent that answers. None if they are malformed."""
+    try:
+        return fit(dict(table(answer, "price_settings")), Prices, source="prices")
+    except DocumentError:
+        return None
+
+
+def _machines(machines: ClusterMachines, prices: Prices) -> Mapping[str, Any]:
+    """Return the machine types of the nodes, and the prices of a core and a GiB in their mean."""
+    mean = machines.mean(prices)
+    core_hour, gib_hour = mean or (prices.core_hour, prices.gib_hour)
+    source = "the mean of the nodes' machine types" if mean else UNKNOWN
+    return {
+        "machines": list(machines.rows(prices)),
+        "prices": {
+            "core_hour": round(core_hour, 6),
+            "gib_hour": round(gib_hour, 6),
+            "source": source,
+        },
     }
 
 

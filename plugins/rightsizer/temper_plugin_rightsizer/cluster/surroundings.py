@@ -18,12 +18,13 @@ from temper_plugin_rightsizer.advice.surroundings import (
     Range,
     Surroundings,
 )
+from temper_plugin_rightsizer.cluster.machines import ClusterMachines
 from temper_plugin_rightsizer.fleet.workloads import NO_OWNER, Owners, Workload
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 VPAS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 RESOURCE_QUOTAS = "/api/v1/resourcequotas"
-LIMIT_RANGES, PODS = "/api/v1/limitranges", "/api/v1/pods"
+LIMIT_RANGES, PODS, NODES = "/api/v1/limitranges", "/api/v1/pods", "/api/v1/nodes"
 RESIZES_SINCE = 1, 33
 """The subresource ``resize`` of pods is on by default from this version of Kubernetes on."""
 OBSERVES_ONLY = "Off"
@@ -35,13 +36,14 @@ class ClusterSurroundings:
     """What is around the containers of a cluster. *owners* has the controllers of ReplicaSets.
 
     ``unknown`` are sentences on what could not be read. ``places`` are the node and the workload of
-    each pod, by namespace and name.
+    each pod, by namespace and name. ``machines`` are the nodes.
     """
 
     owners: Owners
     can_resize: bool = False
     unknown: list[str] = field(factory=list)
     quotas: Quotas = field(factory=Quotas)
+    machines: ClusterMachines = field(factory=ClusterMachines)
     places: dict[tuple[str, str], tuple[str, Workload]] = field(factory=dict)
     _autoscalers: dict[Workload, list[Autoscaler]] = field(factory=dict, init=False)
     _updaters: dict[Workload, tuple[str, str]] = field(factory=dict, init=False)
@@ -55,6 +57,7 @@ class ClusterSurroundings:
             (VPAS, "VerticalPodAutoscalers", self._add_updater),
             (RESOURCE_QUOTAS, "ResourceQuotas", self._add_quota),
             (LIMIT_RANGES, "LimitRanges", self._add_bounds),
+            (NODES, "prices of machines and idle headroom", self.machines.add_node),
             (
                 PODS,
                 "init containers, native sidecars, QoS classes and the nodes of pods",
@@ -88,6 +91,8 @@ class ClusterSurroundings:
             pass  # the cluster has no such kind
         except ForbiddenError as error:
             self.unknown.append(f"{what} are not known here: {error}")
+            if path == PODS:
+                self.machines.knows_pods = False
 
     def _add_autoscaler(self, item: Row) -> None:
         spec = table(item, "spec")
@@ -129,6 +134,7 @@ class ClusterSurroundings:
                     self.quotas.bound(_namespace(item), name, _name(item), rest)
 
     def _add_pod(self, item: Row) -> None:
+        self.machines.add_pod(item)
         workload = self._workload_of(item)
         spec, status = table(item, "spec"), table(item, "status")
         self.places[_namespace(item), _name(item)] = text(spec, "nodeName"), workload

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from temper_core.console import Row, columns, printable
 from temper_core.observed import number, pod_key, rows, table, text
-from temper_plugin_rightsizer.commands.totals import as_line
+from temper_plugin_rightsizer.commands.totals import as_lines
 
 HEADS = ("container", "verdict", "CPU request", "CPU limit", "memory request", "memory limit")
 CSV_COLUMNS = (
@@ -45,7 +45,7 @@ def as_table(document: Row, *, explains: bool) -> str:
         shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
     if left_out := number(document, "left_out"):
         shown.append(f"{left_out:g} containers that use less are left out")
-    return "\n".join((*shown, as_line(document)))
+    return "\n".join((*shown, *map(printable, as_lines(document))))
 
 
 def as_markdown(document: Row) -> str:
@@ -54,7 +54,8 @@ def as_markdown(document: Row) -> str:
     for row in rows(document, "containers"):
         shown = (*cells(row)[1:-1], "; ".join(reasons_of(row)))
         lines.append(f"| {' | '.join(escaped(cell) for cell in shown)} |")
-    return "\n".join((*lines, "", f"{as_line(document)}."))
+    totals = (f"{escaped(line)}." for line in as_lines(document))
+    return "\n".join((*lines, "", "\n\n".join(totals)))
 
 
 def as_csv(document: Row) -> str:

@@ -7,7 +7,7 @@ from temper_core.console import Row, printable
 from temper_core.observed import number, rows, table, text
 from temper_plugin_rightsizer.commands.formats import HEADS, cells, needs_change, reasons_of, texts
 from temper_plugin_rightsizer.commands.plots import cpu_plot, memory_plot
-from temper_plugin_rightsizer.commands.totals import as_sentence
+from temper_plugin_rightsizer.commands.totals import as_lines
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = (
@@ -49,6 +49,7 @@ def as_html(document: Row) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
         f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>",
         f"<p>{_text(_summary(document, len(changing)))}</p>",
+        *(f"<p>{_text(_sentence(line))}</p>" for line in as_lines(document)),
         *(f"<p>{_text(note)}</p>" for note in texts(document, "notes")),
         _table(containers),
         f"<p>{LEGEND}</p>",
@@ -63,10 +64,11 @@ def _summary(document: Row, changing: int) -> str:
     hours = (number(document, "window_s") or 0) / 3600
     count = len(rows(document, "containers"))
     at = text(document, "at")
-    return (
-        f"{at}: {changing} of {count} containers should change, by the last {hours:g} h. "
-        f"{as_sentence(document)}"
-    )
+    return f"{at}: {changing} of {count} containers should change, by the last {hours:g} h."
+
+
+def _sentence(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}."
 
 
 def _table(containers: list[Row]) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import asdict
 
 from temper_core import MachineError, ask_agent
 from temper_core.console import Row, printable, read_settings, settings_option
@@ -20,6 +21,8 @@ from temper_plugin_rightsizer.commands.fleet import (
 )
 from temper_plugin_rightsizer.commands.showing import Showing, show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
+from temper_plugin_rightsizer.prices.reading import prices_in
+from temper_plugin_rightsizer.prices.settings import Prices
 
 
 class PodOrCommand(click.Group):
@@ -74,7 +77,8 @@ def show(
     if fleet.url is None:
         document = _of_pod(_asked(settings_path, hours, choices), pod)
     else:
-        document = of_workload(fleet_report(fleet, hours, AdviceOptions(**chosen(choices))), pod)
+        report = fleet_report(fleet, hours, AdviceOptions(**chosen(choices)))
+        document = {**of_workload(report, pod), "price_settings": _prices(settings_path)}
     return show_report(document, showing)
 
 
@@ -86,6 +90,11 @@ command = PodOrCommand(
     no_args_is_help=False,
     commands=[backtest],
 )
+
+
+def _prices(settings_path: Path | None) -> Row:
+    """Return the prices of a settings file, the usual ones without a file."""
+    return asdict(prices_in(settings_path) if settings_path else Prices())
 
 
 def _asked(

@@ -8,7 +8,7 @@ import click
 from attrs import fields, frozen
 
 from temper_core.console import EXIT_FINDINGS, FiniteRange, Row, print_json, printable
-from temper_core.observed import rows
+from temper_core.observed import number, rows, table
 from temper_plugin_rightsizer.commands.formats import (
     as_csv,
     as_markdown,
@@ -20,8 +20,9 @@ from temper_plugin_rightsizer.commands.page import as_html
 from temper_plugin_rightsizer.commands.patches import as_patches
 from temper_plugin_rightsizer.commands.profile import as_profile
 from temper_plugin_rightsizer.commands.pull_request import as_pull_request
-from temper_plugin_rightsizer.commands.totals import savings_of
+from temper_plugin_rightsizer.commands.totals import realized_of, savings_of
 from temper_plugin_rightsizer.commands.values import as_values
+from temper_plugin_rightsizer.prices.settings import UNKNOWN
 
 WRITERS: Mapping[str, Callable[[Row], str]] = {
     "csv": as_csv,
@@ -33,6 +34,7 @@ WRITERS: Mapping[str, Callable[[Row], str]] = {
     "profile": as_profile,
 }
 MOST_PRICE = 1e6
+BY_HAND = "--core-price and --gib-price"
 FORMATS = ("table", "json", *WRITERS)
 
 
@@ -49,7 +51,7 @@ def showing_options(command: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--core-price",
             type=FiniteRange(0.0, MOST_PRICE),
-            help="The price of a core for an hour, in any currency, for the identified savings.",
+            help="The price of a core for an hour, in any currency, in place of all other prices.",
         ),
         click.option(
             "--gib-price",
@@ -89,14 +91,48 @@ class Showing:
     gib_price: float | None
 
     def priced(self, document: Row) -> Row:
-        """Return *document* with the prices, and with what they make of it."""
-        if self.core_price is None and self.gib_price is None:
-            return document
+        """Return *document* with prices, and with what they make of it.
+
+        Prices of the command line come first, then those of the report's machines, then those of
+        the settings.
+        """
+        if self.core_price is not None or self.gib_price is not None:
+            document = self._by_hand(document)
+        elif "prices" not in document and (of_settings := table(document, "price_settings")):
+            known = {name: of_settings.get(name) for name in ("core_hour", "gib_hour")}
+            document = {**document, "prices": {**known, "source": UNKNOWN}}
+        savings, realized = savings_of(document), realized_of(document)
+        priced = {**document}
+        if savings is not None:
+            priced["identified_savings_per_month"] = savings.per_month
+            priced["identified_savings"] = {
+                "requests_per_month": savings.requests.per_month,
+                "headroom_per_month": savings.headroom_per_month,
+            }
+        if realized is not None:
+            priced["realized"] = {
+                "window_s": realized.window_s,
+                "reclaimed_core_hours": round(realized.reclaimed, 3),
+                "freed_core_hours": round(realized.freed, 3),
+            }
+        return priced
+
+    def _by_hand(self, document: Row) -> Row:
+        """Return *document* with the prices of the command line in place of all others."""
         prices = {"core_hour": self.core_price, "gib_hour": self.gib_price}
-        priced = {**document, "prices": prices}
-        savings = savings_of(priced)
-        month = None if savings is None else savings.per_month
-        return {**priced, "identified_savings_per_month": month}
+        core_hour, gib_hour = self.core_price or 0.0, self.gib_price or 0.0
+        machines = [
+            {
+                **row,
+                "core_hour": core_hour,
+                "gib_hour": gib_hour,
+                "hour": (number(row, "cores") or 0) * core_hour
+                + (number(row, "gib") or 0) * gib_hour,
+                "source": BY_HAND,
+            }
+            for row in rows(document, "machines")
+        ]
+        return {**document, "prices": {**prices, "source": BY_HAND}, "machines": machines}
 
 
 def show_report(document: Row, showing: Showing) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from attrs import frozen
 
 from temper_core.console import Row
-from temper_core.observed import number, rows, table
+from temper_core.observed import number, rows, table, text
 
 GIB = 1024.0**3
 PER_UNIT = {"cpu_request_millis": 1000.0, "memory_request_bytes": GIB}
@@ -13,14 +13,12 @@ PER_UNIT = {"cpu_request_millis": 1000.0, "memory_request_bytes": GIB}
 
 HOURS_OF_MONTH = 730
 """Of a mean month: 365 days of 24 hours, by 12."""
+HOUR_S = 3600
 
 
 @frozen
-class Savings:
-    """What a month costs less if all requests follow the advice. An estimate.
-
-    It is real only once there are fewer or smaller nodes. What was realized is never in it.
-    """
+class Priced:
+    """Cores and GiB of memory, with the price of each for an hour."""
 
     cores: float
     gib: float
@@ -29,18 +27,91 @@ class Savings:
 
     @property
     def per_month(self) -> float:
-        """The amount, in the currency of the prices. Negative if more is advised."""
+        """The amount, in the currency of the prices."""
         hourly = self.cores * self.core_hour + self.gib * self.gib_hour
         return round(hourly * HOURS_OF_MONTH, 2)
 
     @property
     def text(self) -> str:
-        """The amount with its numbers."""
+        """The amount for an hour, with its numbers."""
         return (
-            f"Identified savings, an estimate: {self.per_month:.2f} a month = "
-            f"({self.cores:.2f} cores x {self.core_hour:g} + {self.gib:.2f} GiB x "
-            f"{self.gib_hour:g}) x {HOURS_OF_MONTH} h"
+            f"{self.cores:.2f} cores x {self.core_hour:g} + {self.gib:.2f} GiB x {self.gib_hour:g}"
         )
+
+
+@frozen
+class Savings:
+    """What a month costs less if all requests follow the advice, and idle headroom goes.
+
+    Both are estimates: they are real only once there are fewer or smaller nodes. What was realized
+    is never in them. ``requests`` is negative if more is advised. ``headroom`` has what nobody
+    requests of each machine type, None if that is not known. The two do not overlap, as headroom is
+    what is not requested.
+    """
+
+    requests: Priced
+    headroom: tuple[Priced, ...] | None = None
+
+    @property
+    def headroom_per_month(self) -> float | None:
+        """The amount of the idle headroom, in the currency of the prices. None if unknown."""
+        if self.headroom is None:
+            return None
+        return round(sum(each.per_month for each in self.headroom), 2)
+
+    @property
+    def per_month(self) -> float:
+        """The amount of both, in the currency of the prices."""
+        return round(self.requests.per_month + (self.headroom_per_month or 0.0), 2)
+
+    @property
+    def text(self) -> str:
+        """The amount with its numbers."""
+        told = f"Identified savings, an estimate: {self.per_month:.2f} a month = "
+        by_requests = f"({self.requests.text}) x {HOURS_OF_MONTH} h"
+        if self.headroom is None:
+            return told + by_requests
+        cores, gib = (
+            sum(getattr(each, name) for each in self.headroom) for name in ("cores", "gib")
+        )
+        return (
+            f"{told}{self.requests.per_month:.2f} by requests, {by_requests}, and "
+            f"{self.headroom_per_month:.2f} by idle headroom, {cores:.2f} cores and {gib:.2f} GiB "
+            "that no pod requests"
+        )
+
+
+@frozen
+class Realized:
+    """What was realized in a window of *window_s*, as measured. It is no estimate.
+
+    ``reclaimed`` are the core-hours of background work on CPUs that others requested, ``freed``
+    those by which the overcommit webhook lowered CPU requests. The two may overlap, so they are
+    never added.
+    """
+
+    window_s: float
+    reclaimed: float
+    freed: float
+    core_hour: float | None
+
+    @property
+    def text(self) -> str:
+        """Both numbers, with what they are."""
+        parts = (
+            f"background work ran {self._told(self.reclaimed)} on CPUs that others requested",
+            f"the overcommit webhook freed {self._told(self.freed)} of requests",
+        )
+        return (
+            f"Realized in the last {self.window_s / HOUR_S:g} h, as measured, and part of no "
+            f"estimate: {'; '.join(parts)}"
+        )
+
+    def _told(self, core_hours: float) -> str:
+        hours = f"{core_hours:.2f} core-hours"
+        if not self.core_hour or not core_hours:
+            return hours
+        return f"{hours} ({core_hours * self.core_hour:.2f} at {self.core_hour:g})"
 
 
 @frozen
@@ -75,13 +146,42 @@ def savings_of(document: Row) -> Savings | None:
     if core_hour is None and gib_hour is None:
         return None
     cpu, memory = (total_of(document, field) for field in PER_UNIT)
-    return Savings(
+    requests = Priced(
         cpu.now - cpu.advice, memory.now - memory.advice, core_hour or 0.0, gib_hour or 0.0
     )
+    return Savings(requests, _headroom(document))
+
+
+def realized_of(document: Row) -> Realized | None:
+    """Return what was realized in the window. None if no agent measured it."""
+    used = [table(row, "used") for row in rows(document, "containers")]
+    if not any("reclaimed_core_s" in row for row in used):
+        return None
+    reclaimed, freed = (
+        sum(number(row, name) or 0.0 for row in used) / HOUR_S
+        for name in ("reclaimed_core_s", "freed_core_s")
+    )
+    core_hour = number(table(document, "prices"), "core_hour")
+    return Realized(number(document, "window_s") or 0.0, reclaimed, freed, core_hour)
+
+
+def _headroom(document: Row) -> tuple[Priced, ...] | None:
+    """Return what no pod requests, by machine type. None if it is not known."""
+    known = [
+        Priced(
+            number(row, "idle_cores") or 0.0,
+            number(row, "idle_gib") or 0.0,
+            number(row, "core_hour") or 0.0,
+            number(row, "gib_hour") or 0.0,
+        )
+        for row in rows(document, "machines")
+        if number(row, "idle_cores") is not None
+    ]
+    return tuple(known) or None
 
 
 def as_line(document: Row) -> str:
-    """Return both totals in one line, the identified savings. They are no realized ones."""
+    """Return what is requested in all, and the identified savings, in one line."""
     parts = []
     for field, name, unit in (
         ("cpu_request_millis", "CPU", "cores"),
@@ -93,6 +193,27 @@ def as_line(document: Row) -> str:
     told = f"requested in all: {', '.join(parts)}"
     savings = savings_of(document)
     return told if savings is None else f"{told}. {savings.text}"
+
+
+def as_lines(document: Row) -> list[str]:
+    """Return the line of the totals, those of the prices, and that of what was realized, if any.
+
+    The last is its own line, as it is no part of the totals.
+    """
+    realized = realized_of(document)
+    told = [realized.text] if realized and (realized.reclaimed or realized.freed) else []
+    return [as_line(document), *_prices(document), *told]
+
+
+def _prices(document: Row) -> Iterator[str]:
+    """Yield how each machine type is priced."""
+    for row in rows(document, "machines"):
+        yield (
+            f"{number(row, 'nodes') or 0:.0f} x {text(row, 'type') or 'unknown machine type'} "
+            f"({number(row, 'cores') or 0:g} cores, {number(row, 'gib') or 0:.1f} GiB): "
+            f"{number(row, 'hour') or 0:g} an hour, a core {number(row, 'core_hour') or 0:g}, "
+            f"a GiB {number(row, 'gib_hour') or 0:g} ({text(row, 'source')})"
+        )
 
 
 def as_sentence(document: Row) -> str:

@@ -29,8 +29,9 @@ class Counts:
     """Counters of an interval, from the container's cgroup.
 
     Times are in seconds. ``peak_bytes`` is the largest use, and ``least_bytes`` the least one, 0 if
-    it is unknown. ``high``, ``max``, ``oom`` and
-    ``oom_kill`` are those of ``memory.events`` (cgroup-v2.rst, "Memory Interface Files").
+    it is unknown. ``high``, ``max``, ``oom`` and ``oom_kill`` are those of ``memory.events``
+    (cgroup-v2.rst, "Memory Interface Files"). ``reclaimed_core_s`` is CPU time of background work
+    on CPUs that others requested, ``freed_core_s`` the lowered part of the CPU request over time.
     """
 
     periods: int = 0
@@ -42,6 +43,8 @@ class Counts:
     oom: int = 0
     oom_kill: int = 0
     least_bytes: int = 0
+    reclaimed_core_s: float = 0.0
+    freed_core_s: float = 0.0
 
     def merge(self, other: "Counts") -> None:
         """Add *other*. Sizes do not add up: the largest and the least one stay."""
@@ -60,6 +63,8 @@ ADDITIVE = (
     "max",
     "oom",
     "oom_kill",
+    "reclaimed_core_s",
+    "freed_core_s",
 )
 
 

@@ -13,7 +13,7 @@ from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
 from temper_plugin_rightsizer.advice.surroundings import consider
-from temper_plugin_rightsizer.advice.use import used
+from temper_plugin_rightsizer.advice.use import REALIZED, used
 from temper_plugin_rightsizer.fleet.batch import Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
 from temper_plugin_rightsizer.fleet.queries import CONTAINERS, STARTED, THREADS
@@ -93,8 +93,14 @@ def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> d
         **asdict(advice),
         "degraded": is_degraded(found, options),
         "not_known": list(_not_known(found)),
-        "used": used(found.demand, options, idle=None),
+        "used": _used(found, options),
     }
+
+
+def _used(found: FleetDemand, options: AdviceOptions) -> Mapping[str, Any]:
+    """Return what was used. What was realized is not known, as only agents measure it."""
+    figures = used(found.demand, options, idle=None)
+    return {name: figure for name, figure in figures.items() if name not in REALIZED}
 
 
 def fleet_advice(found: FleetDemand, step_s: int, options: AdviceOptions = USUAL) -> Advice:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from temper_core import LayerPlan, MachineError, NodeLookup, Snapshot
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
@@ -16,6 +16,7 @@ from temper_plugin_rightsizer.node.containers import (
     names_by_uid,
     treatment_of,
 )
+from temper_plugin_rightsizer.node.realized import MILLIS, freed_millis, reclaimed
 from temper_plugin_rightsizer.node.starts import PROC, Starts
 from temper_plugin_rightsizer.node.steady_clock import SteadyClock
 from temper_plugin_rightsizer.store.history import HOUR_S, History
@@ -55,6 +56,7 @@ class Collector:
     _starts: Starts = field(init=False)
     _plan: LayerPlan | None = field(default=None, init=False)
     _containers: dict[ContainerKey, NodeContainer] = field(factory=dict, init=False)
+    _requests: dict[str, int] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
         """Share the files with what tells the age of containers."""
@@ -70,11 +72,12 @@ class Collector:
             self._close_interval(begins_at)
             self._maintain(snapshot.monotonic_s)
         seconds = max(min(round(snapshot.window_s), MOST_WINDOW_S), 1)
-        self._look_for_pods()
+        self._look_for_pods(len(snapshot.machine.cpus) * MILLIS)
         if snapshot.observing.knows_threads:
             self.latest = window_demands(snapshot, names_by_uid(self._containers.values()))
             for key, demand in self.latest.items():
                 self._minute.setdefault(key, IntervalDemand()).add(demand, seconds)
+            self._realize(snapshot, seconds)
         if self._counted_at is None or snapshot.monotonic_s - self._counted_at >= COUNTERS_S:
             self._count(snapshot.monotonic_s)
 
@@ -132,7 +135,22 @@ class Collector:
         else:
             self.defect = self.history.defect
 
-    def _look_for_pods(self) -> None:
+    def _realize(self, snapshot: Snapshot, seconds: int) -> None:
+        """Add what was realized in a window of *seconds*, to the containers that it is due to."""
+        used: dict[str, float] = {}
+        for key, demand in self.latest.items():
+            used[key.uid] = used.get(key.uid, 0.0) + demand.total
+        served = reclaimed(snapshot.pods, self._requests, len(snapshot.machine.cpus))
+        for key, demand in self.latest.items():
+            counts = self._minute[key].counts
+            if key.uid in served and used[key.uid]:
+                share = demand.total / used[key.uid]
+                counts.reclaimed_core_s += served[key.uid] * share * seconds
+            container = self._containers.get(key)
+            if container is not None and container.freed_millis:
+                counts.freed_core_s += container.freed_millis / MILLIS * seconds
+
+    def _look_for_pods(self, most_millis: int) -> None:
         plan = self.lookup.plan
         if plan is self._plan:
             return
@@ -140,12 +158,14 @@ class Collector:
         treatments = {
             each.pod.uid: treatment_of(each) for each in (plan.assignments if plan else ())
         }
-        containers = [
-            container
-            for pod in self.lookup.pods()
-            for container in containers_of(pod, self.files, treatments.get(pod.uid, NO_TREATMENT))
-        ]
-        self._containers = {container.key: container for container in containers}
+        self._containers, self._requests = {}, {}
+        for pod in self.lookup.pods():
+            freed = freed_millis(pod, most_millis)
+            treatment = treatments.get(pod.uid, NO_TREATMENT)
+            for each in containers_of(pod, self.files, treatment):
+                lowered = freed.get(each.key.container, 0)
+                self._containers[each.key] = evolve(each, freed_millis=lowered) if lowered else each
+            self._requests[pod.uid] = pod.cpu_request_millis
         self._counters = {
             key: counters for key, counters in self._counters.items() if key in self._containers
         }

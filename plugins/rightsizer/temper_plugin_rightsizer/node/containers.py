@@ -19,7 +19,7 @@ class NodeContainer:
     """A container of a pod of this node. ``cgroups`` are paths without a leading slash.
 
     ``programs`` are those that its first process is in. ``treatment`` is what its pod's threads get
-    now.
+    now. ``freed_millis`` is the part of its CPU request that the overcommit webhook took away.
     """
 
     key: ContainerKey
@@ -29,6 +29,7 @@ class NodeContainer:
     programs: tuple[str, ...] = field(default=())
     kind: ContainerKind = ContainerKind.APP
     treatment: PodTreatment = NO_TREATMENT
+    freed_millis: int = 0
 
 
 def treatment_of(assignment: Assignment) -> PodTreatment:

@@ -19,9 +19,11 @@ from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.containers import NodeContainer
+from temper_plugin_rightsizer.prices.settings import Prices
 from temper_plugin_rightsizer.store.packing import pack
 
 SCHEMA_VERSION = 1
+USUAL_PRICES = Prices()
 MOST_DEMAND_BYTES = 7 << 20
 """Of the rows with their histograms. ``kubectl temper rightsize`` takes an answer of 8 MiB."""
 NOT_KNOWN = (
@@ -39,11 +41,13 @@ def report(
     options: AdviceOptions = USUAL,
     *,
     has_demand: bool = False,
+    prices: Prices = USUAL_PRICES,
 ) -> Mapping[str, Any]:
     """Return advice for the containers on the node, by the last *window_s* seconds.
 
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
-    With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most.
+    With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most. *prices*
+    are those of the settings, for whoever reads the report.
     """
     demands = collector.demands(window_s, now)
     known = [
@@ -61,6 +65,7 @@ def report(
         "at": rfc3339(now),
         "window_s": window_s,
         "options": asdict(options),
+        "price_settings": asdict(prices),
         "left_out": len(known) - len(rows),
         "notes": [NOT_KNOWN],
         "containers": sorted(

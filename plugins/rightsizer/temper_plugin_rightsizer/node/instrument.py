@@ -26,11 +26,11 @@ MINUTE_S = 60
 
 
 class Rightsizer(OpenInstrument):
-    """Publishes what the *collector* has learned in the last *window_hours*, by default."""
+    """Publishes what the *collector* has learned in the last hours, by the *options*."""
 
-    def __init__(self, collector: Collector, window_hours: int) -> None:
+    def __init__(self, collector: Collector, options: Options) -> None:
         self._collector = collector
-        self._window_hours = window_hours
+        self._options = options
 
     @classmethod
     def of(cls, options: Options, context: InstrumentContext) -> Self:
@@ -42,7 +42,7 @@ class Rightsizer(OpenInstrument):
         )
         startup_s = options.startup_minutes * MINUTE_S
         collector = Collector(history, context.lookup, startup_s=startup_s)
-        return cls(collector, options.window_hours)
+        return cls(collector, options)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Add the window to the interval."""
@@ -79,10 +79,17 @@ class Rightsizer(OpenInstrument):
         self._collector.close()
 
     def _report(self, request: Request) -> Mapping[str, Any]:
-        window_s = _hours(request.query.get("hours"), self._window_hours) * HOUR_S
+        window_s = _hours(request.query.get("hours"), self._options.window_hours) * HOUR_S
         options = AdviceOptions.of(request.query)
         has_demand = _flag(request.query.get("demand", "0"))
-        return report(self._collector, window_s, time.time(), options, has_demand=has_demand)
+        return report(
+            self._collector,
+            window_s,
+            time.time(),
+            options,
+            has_demand=has_demand,
+            prices=self._options.prices,
+        )
 
 
 def _flag(text: str) -> bool:

@@ -27,7 +27,9 @@ READ_S = 2.0
 MOST_DAYS_MERGED = 100
 """Days of single containers that are merged at once, which takes some 0.3 s."""
 PAGE_BYTES = 4096
-VERSION = 2
+VERSION = 3
+TAKEN_UP = (2,)
+"""Versions whose rows this one reads as they are. The file gets this version."""
 _CACHE_PAGES = 32
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """sqlite3 decodes what SQLite says of a damaged file, which may hold bytes of the file."""
@@ -275,10 +277,12 @@ def _prepare(database: sqlite3.Connection, most_pages: int) -> None:
         # Pages of deleted rows go back to the file system.
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
         database.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
-    elif version != VERSION:
+    elif version != VERSION and version not in TAKEN_UP:
         raise OtherVersionError(version)
     else:
         require_shape(database)
+        if version != VERSION:
+            database.execute(f"PRAGMA user_version = {VERSION}")
     database.execute(f"PRAGMA max_page_count = {most_pages}")
 
 

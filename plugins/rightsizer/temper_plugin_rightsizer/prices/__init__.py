@@ -1,0 +1,1 @@
+"""Prices of machines, and what a core and a GiB of each cost."""
