@@ -112,18 +112,21 @@ def tracers() -> list[Tracer]:
     ]
 
 
-def temper() -> Tracer:
-    """Return the helper process of a capture, which records and encodes."""
+def temper(process: int | None = None) -> Tracer:
+    """Return the helper process of a capture, which records and encodes.
+
+    It records the whole node, or *process*.
+    """
     return Tracer(
-        "temper trace capture",
-        _temper,
+        "temper trace capture" if process is None else "temper trace capture --process",
+        lambda folder: _temper(folder, [] if process is None else [process]),
         lambda folder, _: (folder / f"{ID}.end").touch(),
         _read_temper,
         SINGLE_THREADED,
     )
 
 
-def _temper(folder: Path) -> Sequence[str]:
+def _temper(folder: Path, processes: Sequence[int]) -> Sequence[str]:
     argument = {
         "id": ID,
         "directory": str(folder),
@@ -136,7 +139,7 @@ def _temper(folder: Path) -> Sequence[str]:
             "events": 16_000_000,
             "free_bytes": 0,
         },
-        "selection": {"label": "", "cgroups": [], "processes": [], "cpus": []},
+        "selection": {"label": "", "cgroups": [], "processes": list(processes), "cpus": []},
         "cores": [[cpu, cpu] for cpu in sorted(os.sched_getaffinity(0))],
     }
     bounds = HelperBounds(memory_bytes=HELPER_MEMORY, cpu_s=60, seconds=END_S)

@@ -9,6 +9,7 @@ import click
 
 from temper_core.errors import PluginError, TemperError
 from temper_core.standard_output import ReaderGone
+from temper_core.suggestions import similar
 
 TRACEBACK = "TEMPER_TRACEBACK"
 """The environment variable that adds the traceback to the message of a plugin's command."""
@@ -50,9 +51,15 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Keep the command's arguments: their --settings determines the allowed plugins."""
+        """Keep the command's arguments: their --settings determines the allowed plugins.
+
+        A name that is no command is an error with the most similar one.
+        """
         ctx.meta[_GIVEN] = args[1:]
-        return super().resolve_command(ctx, args)
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            raise click.UsageError(error.message + self._suggestion(args[0]), ctx) from error
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - what the command returns
         """Run the command. Raise PluginError if a plugin's command fails with an error of its own.
@@ -90,6 +97,10 @@ class CommandGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(sorted(self._summaries().items()))
 
+    def _suggestion(self, name: str) -> str:
+        meant = similar(name, self._summaries())
+        return f" Did you mean {meant!r}?" if meant else ""
+
     def _summaries(self) -> Mapping[str, str]:
         from temper_core.plugin_commands import summaries  # noqa: PLC0415 - slow
 
@@ -113,3 +124,12 @@ def _failure(plugin: str, command: str | None, error: Exception) -> PluginError:
 
         traceback.print_exception(error)
     return PluginError(plugin, f"the command {command!r} failed: {describe(error)}")
+
+
+class ListByDefault(CommandGroup):
+    """A group that runs ``list`` without a sub-command: ``temper profiles --output json``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put ``list`` before options that are not the group's own."""
+        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, ["list", *args] if is_option or not args else args)

@@ -19,6 +19,7 @@ import tomli
 from cattrs import Converter
 
 from temper_core.errors import DocumentError
+from temper_core.suggestions import similar
 
 Model = TypeVar("Model")
 Problem = tuple[str, str]
@@ -374,8 +375,12 @@ def _build(
 
 
 def _unknown(key: str, fields: Iterable[str]) -> str:
-    allowed = ", ".join(sorted(fields))
-    return f"unknown key {key!r}; {f'allowed are {allowed}' if allowed else 'no key is allowed'}"
+    allowed = sorted(fields)
+    if not allowed:
+        return f"unknown key {key!r}; no key is allowed"
+    meant = similar(str(key), allowed)
+    suggestion = f"; did you mean {meant!r}?" if meant else ""
+    return f"unknown key {key!r}; allowed are {', '.join(allowed)}{suggestion}"
 
 
 def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401

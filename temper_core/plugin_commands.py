@@ -38,6 +38,17 @@ def summaries(path: str) -> Mapping[str, str]:
     return {command.name: command.summary for command in commands if command.under == path}
 
 
+def has_plugin_files() -> bool:
+    """Whether the default settings name a directory of plugin files, which may change any time."""
+    from temper_core.errors import TemperError
+    from temper_core.settings import load
+
+    try:
+        return bool(load(None).settings.plugin_host.directory)
+    except TemperError:
+        return False
+
+
 def load_command(path: str, name: str, arguments: Sequence[str] = ()) -> LoadedCommand | None:
     """Import the command *name* that a plugin adds to the group *path*, None if there is none.
 
@@ -82,7 +93,7 @@ def _loaded(host: "PluginHost", contribution: "Contribution[Command]") -> Loaded
 
 def _missing(command: str, installed: Collection[str]) -> list[str]:
     """Return how to install the plugin of *command*, if it is first-party and missing."""
-    from temper_core.first_party import install_command, plugin_with
+    from temper_core.install_hints import install_command, plugin_with
 
     plugin = plugin_with(command)
     if plugin is None or plugin in installed:

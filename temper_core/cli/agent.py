@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from temper_core.cli.plugins_directory import PLUGINS_DIRECTORY, with_plugins_directory
 from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -23,18 +24,20 @@ LEAST_DESCRIPTORS = 64
 @click.option("--listen", help="Address and port, in place of [server] listen.")
 @click.option("--observe-only", is_flag=True, help="Never start the engine.")
 @click.option("--strict-plugins", is_flag=True, help="Exit if a plugin fails to load.")
+@PLUGINS_DIRECTORY
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
 )
-def command(
+def command(  # noqa: PLR0913, PLR0917 - one for each option
     path: Path | None,
     pods: Path | None,
     listen: str | None,
     observe_only: bool,
     strict_plugins: bool,
+    plugins_directory: Path | None,
     log_level: str,
 ) -> None:
     """Run the node agent until SIGTERM, SIGHUP or Ctrl-C.
@@ -56,6 +59,7 @@ def command(
     _require_descriptors()
     effective = load(path)
     settings = _with_options(effective.settings, pods, listen, observe_only, strict_plugins)
+    settings = with_plugins_directory(settings, plugins_directory)
     _warn_of_writers(effective.source, settings)
     with _bounded_end():
         _run(settings)

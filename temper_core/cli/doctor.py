@@ -1,5 +1,6 @@
 """``temper doctor``: the checks of this machine with remedies, and the engine's last failure."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -133,7 +134,15 @@ def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
     conclusion = styled(
         _conclusion(hold), fg="red" if hold else "green", bold=hold is not None or None
     )
-    click.echo(f"\n{conclusion}\n{NOTE}")
+    click.echo(f"\n{_counted(checks)}\n{conclusion}\n{NOTE}")
+
+
+def _counted(checks: Sequence["Check"]) -> str:
+    """Return the number of checks in each state, those first that need an action."""
+    counts = Counter(str(check.state) for check in checks)
+    words = {"failed": "failed", "warning": "warn", "unknown": "not known", "ok": "ok"}
+    shown = [f"{counts[state]} {word}" for state, word in words.items() if counts[state]]
+    return f"{len(checks)} checks: {', '.join(shown)}."
 
 
 def _print_checks(checks: Sequence[Mapping[str, str]]) -> None:

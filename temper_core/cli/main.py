@@ -10,6 +10,7 @@ from temper_core.cli.help_width import help_name
 from temper_core.cli.remembered import remember
 from temper_core.command_group import CommandGroup
 from temper_core.errors import EXIT_CLEAN, TemperError
+from temper_core.plugin_commands import has_plugin_files
 from temper_core.standard_output import deliver
 
 CORE_COMMANDS: Mapping[str, str] = {
@@ -22,7 +23,7 @@ CORE_COMMANDS: Mapping[str, str] = {
     "machine": "Show the shape of this machine.",
     "observe": "Show the agent's last snapshot.",
     "plan": "Compile pods into layers, without touching anything.",
-    "plugins": "List the installed plugins and their state.",
+    "plugins": "List plugins and their state, and begin one.",
     "profiles": "List, show and check workload profiles.",
     "restore": "Undo what Temper may have left on this host.",
     "run": "Start a command as a workload with a tier.",
@@ -37,9 +38,10 @@ class _RootGroup(CommandGroup):
     """``temper`` itself: its help is cached for the next start."""
 
     def get_help(self, ctx: click.Context) -> str:
-        """Render the help, and cache it."""
+        """Render the help, and cache it unless the commands of plugin files may be in it."""
         text = super().get_help(ctx)
-        remember(help_name(), f"{text}\n")
+        if not has_plugin_files():
+            remember(help_name(), f"{text}\n")
         return text
 
 

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
     from temper_core.plugin_host import PluginHost
 
 
-def plugin_origins(effective: Effective) -> list[Origin]:
+def plugin_origins(effective: Effective, host: "PluginHost") -> list[Origin]:
     """Return every setting of every plugin that declares its table, and other tables unparsed.
 
     Raises DocumentError with the errors of all tables.
     """
-    host = _host(effective)
     models = declared_models(host)
     tables = effective.given.get("plugins", {})
     origins: list[Origin] = []
@@ -77,10 +76,13 @@ def _below(name: str, problem: str) -> str:
     return f"{below}: {why}"
 
 
-def _host(effective: Effective) -> "PluginHost":
+def lenient_host(effective: Effective) -> "PluginHost":
+    """Return a host with the core's own plugin and the installed ones."""
+    from temper_core.node import builtin_plugin
     from temper_core.plugin_host import load_host
 
     settings = effective.settings
     # A broken plugin must not hide the settings of the others.
     lenient = evolve(settings.plugin_host, strict=False)
-    return load_host(evolve(settings, plugin_host=lenient))
+    own = {builtin_plugin.NAME: builtin_plugin}
+    return load_host(evolve(settings, plugin_host=lenient), extra=own)

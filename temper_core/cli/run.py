@@ -3,6 +3,7 @@
 import click
 
 from temper_core.records.tiers import Tier
+from temper_core.suggestions import similar
 
 
 @click.command(
@@ -36,6 +37,8 @@ def command(
 
     from temper_core.launch import Workload, name_of_command, run
 
+    if argv[0].startswith("-"):
+        raise _no_such_option(argv[0])
     if name is None:
         name = name_of_command(argv[0])
     workload = Workload.parse(name, Tier(tier), profile, cpu_request, cpu_limit)
@@ -44,6 +47,13 @@ def command(
         pids = ", ".join(map(str, ended.still_running))
         _tell(f"still running in {ended.cgroup}: {pids}")
     sys.exit(ended.exit_code)
+
+
+def _no_such_option(argument: str) -> click.NoSuchOption:
+    option = argument.partition("=")[0]
+    known = [name for parameter in command.params for name in parameter.opts]
+    meant = similar(option, known)
+    return click.NoSuchOption(option, possibilities=[meant] if meant else None)
 
 
 def _tell(line: str) -> None:

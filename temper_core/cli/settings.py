@@ -15,11 +15,14 @@ def command(path: Path | None, output: str) -> None:
     A plugin's settings are in its table [plugins.NAME]. For a file with errors all of them are
     printed, and the exit code is 2.
     """
-    from temper_core.cli.plugin_tables import plugin_origins
+    from temper_core.cli.plugin_tables import lenient_host, plugin_origins
+    from temper_core.node.pod_watch import chosen_pod_source
     from temper_core.settings import load
 
     effective = load(path)
-    origins = [*effective.origins(), *plugin_origins(effective)]
+    host = lenient_host(effective)
+    origins = [*effective.origins(), *plugin_origins(effective, host)]
+    chosen_pod_source(host, effective.settings.pods.source)
     rows = [
         (origin.path, _plain(origin.value), origin.source, _plain(origin.default), origin.meaning)
         for origin in origins

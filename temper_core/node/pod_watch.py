@@ -160,6 +160,15 @@ def _close(source: OpenPodSource) -> None:
 
 def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) -> PodWatch:
     """Open the source named *wanted*. Raise InputError with the known names."""
+    chosen = chosen_pod_source(host, wanted)
+    source: OpenPodSource = host.call(
+        chosen.plugin, chosen.record.open, context, allows=(InputError, MachineError)
+    )
+    return PodWatch(host, chosen.plugin, source)
+
+
+def chosen_pod_source(host: PluginHost, wanted: str) -> Contribution[PodSource]:
+    """Return the source named *wanted*. Raise InputError with the known names."""
     sources: dict[str, Contribution[PodSource]] = {
         contribution.record.name: contribution
         for contribution in host.gather("temper_pod_sources", PodSource)
@@ -170,7 +179,4 @@ def open_pod_source(host: PluginHost, wanted: str, context: PodSourceContext) ->
         lost = [f"; plugin {s.name}: {s.failure}" for s in host.states() if s.failure]
         problem = f"no pod source is named {wanted!r}; there are: {names}{''.join(lost)}"
         raise InputError(f"[pods] source: {problem}")
-    source: OpenPodSource = host.call(
-        chosen.plugin, chosen.record.open, context, allows=(InputError, MachineError)
-    )
-    return PodWatch(host, chosen.plugin, source)
+    return chosen

@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -26,6 +27,7 @@ from temper_core.plugin_host.hosted_plugin import (
     admitted,
 )
 from temper_core.plugin_host.installed import Installed, installed_plugins
+from temper_core.plugin_host.plugin_files import plugin_files
 from temper_core.plugin_host.retries import Retries
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings
@@ -78,14 +80,29 @@ class PluginHost:
         self._guests[name] = guest
 
     def load_installed(self) -> None:
-        """Load the installed and allowed plugins. If strict, raise PluginError for a misfit."""
+        """Load the installed and allowed plugins, and those of the directory of plugin files.
+
+        If strict, raise PluginError for a misfit.
+        """
         by_name: defaultdict[str, list[Installed]] = defaultdict(list)
-        for plugin in installed_plugins():
+        for plugin in (*installed_plugins(), *self._files()):
             by_name[plugin.name].append(plugin)
         for name, claimants in by_name.items():
             self._load(name, claimants)
         self._miss(self._allowed or (), "is allowed by [plugin_host] allow, but not installed")
         self._miss(self.settings.plugins, "has a table of settings, but is not installed")
+
+    def _files(self) -> list[Installed]:
+        directory = self.settings.plugin_host.directory
+        if not directory:
+            return []
+        try:
+            return plugin_files(Path(directory))
+        except OSError as error:
+            reason = f"no plugins are loaded from there: {error.strerror}"
+            self._warn("plugin_directory_unreadable", directory, reason)
+            self._insist(PluginError(directory, reason))
+            return []
 
     def _miss(self, named: Iterable[str], reason: str) -> None:
         for name in sorted(set(named) - set(self._guests)):

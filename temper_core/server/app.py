@@ -3,8 +3,8 @@
 import re
 from http import HTTPStatus
 
-from temper_core.first_party import install_command, plugin_with
 from temper_core.http.asgi import Receive, Scope, Send
+from temper_core.install_hints import install_command, plugin_with
 from temper_core.server.answers import BAD_REQUEST, NOT_FOUND, error_reply
 from temper_core.server.dispatching import METHOD_NOT_ALLOWED, Dispatcher, ListenerParts
 from temper_core.server.http_request import ClientGone, Refusal

@@ -238,6 +238,12 @@ class PluginHostSettings:
     """The plugin host."""
 
     allow: tuple[str, ...] | None = setting(None, "Names of the plugins to load; absent loads all.")
+    directory: str = setting(
+        "",
+        "Absolute path of a directory of plugins that are one file each; empty for none. A file "
+        "that other users may change is not loaded.",
+        validator=matches_re(f"({ABSOLUTE_PATH})?"),
+    )
     strict: bool = setting(False, "Whether a plugin that fails ends the program.")
     deadline_s: float = setting(
         5.0, "Seconds that one call into a plugin may take.", validator=gt(0)

@@ -72,7 +72,8 @@ COMMANDS = {
         ("--pods", "bad-pods.json"),
         (*PODS, "--node", ARGUMENT),
     ],
-    "plugins": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "plugins list": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "plugins new": [(ARGUMENT,), ("watch", "--directory", ARGUMENT)],
     "power classify": [
         ("--cases", "cases.json"),
         ("--cases", "cases.json", "--output", "table"),
@@ -164,7 +165,7 @@ OWN_PROGRESS = re.compile(r"\r(asked [0-9]+ of [0-9]+ agents|[0-9]+ containers)"
 
 SILENT = {
     "engine check 1", "k8s doctor 0", "k8s restore 0", "overcommit report 0", "placement score 0",
-    "plan 2", "plan 3", "plan 5", "plan 7", "plugins 0", "power classify 5", "power dialect 0",
+    "plan 2", "plan 3", "plan 5", "plan 7", "plugins list 0", "power classify 5", "power dialect 0",
     "profiles check 0", "profiles explain 0", "profiles test 0", "safe-mode 1", "settings 0",
     "simulate 0",
 }  # fmt: skip

@@ -2,7 +2,7 @@
 
 import click
 
-from temper_core.command_group import CommandGroup
+from temper_core.command_group import ListByDefault
 
 COMMANDS = {
     "check": "Check profile files, and the *.toml of directories.",
@@ -14,18 +14,9 @@ COMMANDS = {
 }
 
 
-class _ListByDefault(CommandGroup):
-    """A group that runs ``list`` without a sub-command: ``temper profiles --output json``."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put ``list`` before options that are not the group's own."""
-        is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
-        return super().parse_args(ctx, ["list", *args] if is_option or not args else args)
-
-
 @click.group(
     "profiles",
-    cls=_ListByDefault,
+    cls=ListByDefault,
     path="temper profiles",
     package="temper_core.cli.profiles",
     own=COMMANDS,

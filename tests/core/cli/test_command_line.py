@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,8 +11,8 @@ import pytest
 
 from temper_core.cli import remembered
 from temper_core.cli.main import CORE_COMMANDS
-from temper_core.first_party import GROUP, plugin_with
 from temper_core.hookspecs import ENTRY_POINTS
+from temper_core.install_hints import GROUP, plugin_with
 from temper_core.plugin_commands import settings_path, summaries
 from temper_core.settings import reader
 from tests.patience import PATIENCE_S
@@ -340,6 +341,22 @@ def test_an_offer_is_of_the_plugin_with_that_name():
     plugins = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
 
     assert {plugin_with(name): module for name, module in OFFERS.items()}.items() <= plugins.items()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["expain"], "explain"),
+        (["profiles", "lst"], "list"),
+        (["run", "--tir", "high", "--", "true"], "--tier"),
+        (["run", "--teir=high", "true"], "--tier"),
+    ],
+)
+def test_a_mistyped_word_is_an_error_with_the_one_that_was_meant(arguments, meant):
+    done = temper(*arguments)
+
+    assert done.returncode == 2
+    assert re.search(f"Error: No such .* Did you mean '?{meant}'?\\?", done.stderr)
 
 
 UNFIT = """

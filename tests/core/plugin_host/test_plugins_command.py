@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from temper_core import PluginError
-from temper_core.cli.plugins import command
+from temper_core.cli.plugins.list import command
 
 RAISES = """
     from temper_core import hookimpl

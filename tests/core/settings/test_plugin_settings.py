@@ -86,7 +86,10 @@ def test_every_mistake_in_a_plugins_table_is_one_line_with_file_key_value_and_wh
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
         f"temper: {path}: plugins.acme.bounds.most: must be a whole number, not 'x'",
-        f"temper: {path}: plugins.acme: unknown key 'bean'; allowed are beans, bounds, period_s",
+        (
+            f"temper: {path}: plugins.acme: unknown key 'bean'; allowed are beans, bounds, "
+            "period_s; did you mean 'beans'?"
+        ),
         f"temper: {path}: plugins.acme.period_s: must be > 0: -1.0",
         f"temper: {path}: plugins.linter.hot_cpu: must be <= 1.0: 7.0",
     ]
@@ -179,3 +182,13 @@ def test_a_plugin_of_ours_without_settings_refuses_every_key(tmp_path, plugin):
         f"temper: {path}: plugins.{plugin}: unknown key 'colour'; no key is allowed\n"
     )
     assert empty.returncode == 0
+
+
+def test_a_pod_source_that_the_agent_refuses_is_refused_by_settings_too(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text('[pods]\nsource = "kubernets"\n')
+
+    done = temper("settings", "--settings", str(path))
+
+    assert done.returncode == 2
+    assert "no pod source is named 'kubernets'; there are: file, kubernetes, local" in done.stderr

@@ -20,6 +20,8 @@ REPORTS = ROOT / "build/node"
 DRIVERS = ("cgroupfs", "systemd")
 CPUS = 12  # six cores: enough for every tier to own one
 NAMESPACE = "temper"
+PYTHON = "/opt/temper/bin/python3"
+"""Of the image."""
 PREFIX = "temper.codes/"
 # The emulator is some twenty times as slow as a machine: an engine loads for a minute.
 ENFORCING_S = 420
@@ -133,9 +135,9 @@ class RealNode:
         )
 
     def python(self, code):
-        """Run a line of Python in the agent's own container; return what it printed."""
+        """Run a line of the agent's Python in its own container; return what it printed."""
         return self.kubectl(
-            *("exec", "-n", NAMESPACE, "daemonset/temper-agent", "--"), "python3", "-c", code
+            *("exec", "-n", NAMESPACE, "daemonset/temper-agent", "--"), PYTHON, "-c", code
         )
 
     def kubectl_temper(self, *arguments, timeout=300):

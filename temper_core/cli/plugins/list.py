@@ -1,4 +1,4 @@
-"""``temper plugins``: the installed plugins, their hooks, and those that were set aside."""
+"""``temper plugins list``: the installed plugins, their hooks, and those that were set aside."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from temper_core.cli.plugins_directory import PLUGINS_DIRECTORY, with_plugins_directory
+
 if TYPE_CHECKING:
     from temper_core.records.snapshots import PluginState
     from temper_core.settings.models import Settings
 
 
-@click.command("plugins")
+@click.command("list")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--strict-plugins", is_flag=True, help="Exit with 2 where a plugin was set aside.")
+@PLUGINS_DIRECTORY
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def command(path: Path | None, strict_plugins: bool, output: str) -> None:
+def command(
+    path: Path | None, strict_plugins: bool, plugins_directory: Path | None, output: str
+) -> None:
     """List the installed plugins and their state.
 
     Every plugin is loaded into this process and its hooks are called. The agent need not run. Its
@@ -26,7 +31,7 @@ def command(path: Path | None, strict_plugins: bool, output: str) -> None:
 
     from temper_core.settings import load
 
-    settings = load(path).settings
+    settings = with_plugins_directory(load(path).settings, plugins_directory)
     strict = strict_plugins or settings.plugin_host.strict
     # Lenient while the hooks are called, so that the list is complete before the command fails.
     lenient = attrs.evolve(settings.plugin_host, strict=False)

@@ -1,0 +1,115 @@
+"""``temper plugins new``: begin a plugin."""
+
+import re
+import shutil
+from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from string import Template
+
+import click
+
+from temper_core import __version__
+from temper_core.errors import InputError
+
+NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+LONGEST_NAME = 40
+SUFFIX = ".template"
+MODULE = "module"
+"""The directory of the templates that becomes the plugin's package."""
+
+
+@click.command("new")
+@click.argument("name")
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    help="Where to write it. Default: the current directory.",
+)
+@click.option("--file", "is_file", is_flag=True, help="Write one file for --plugins-dir instead.")
+def command(name: str, directory: Path, is_file: bool) -> None:
+    """Begin the plugin NAME, with an invariant to change.
+
+    It writes the distribution temper-plugin-NAME with settings and tests that pass. With --file it
+    writes NAME.py, which an agent loads from --plugins-dir without an installation. Nothing that
+    exists is overwritten.
+    """
+    words = _words(name)
+    _refuse_installed(name)
+    if is_file:
+        path = directory / f"{words['module']}.py"
+        _write_new(path, _filled(_templates() / MODULE / f"__init__.py{SUFFIX}", words))
+        click.echo(f"wrote {path}; try it: temper plugins --plugins-dir {directory}")
+        return
+    root = directory / f"temper-plugin-{name}"
+    _write_distribution(root, words)
+    click.echo(f"wrote {root}; try it: cd {root} && pip install -e '.[test]' && pytest")
+
+
+def _words(name: str) -> dict[str, str]:
+    if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise InputError(
+            f"the name {name!r:.80} does not fit: lower-case letters, digits and single hyphens, "
+            f"{LONGEST_NAME} characters at most"
+        )
+    module = name.replace("-", "_")
+    return {"name": name, "module": module, "prefix_waits": f"{module}_waits", "version": _minor()}
+
+
+def _minor() -> str:
+    return ".".join(__version__.split(".")[:2])
+
+
+def _refuse_installed(name: str) -> None:
+    from temper_core.plugin_host.installed import installed_plugins
+
+    for plugin in installed_plugins():
+        if plugin.name == name:
+            raise InputError(f"the name {name!r} is that of a plugin in {plugin.distribution}")
+
+
+def _write_distribution(root: Path, words: Mapping[str, str]) -> None:
+    """Write all files below *root*, or nothing. Raises InputError if it exists."""
+    try:
+        root.mkdir()
+    except OSError as error:
+        raise InputError(f"{root}: {error.strerror}") from error
+    try:
+        for template, relative in _files(_templates()):
+            path = root / Template(
+                relative.replace(f"{MODULE}/", "temper_plugin_$module/")
+            ).substitute(words)
+            path.parent.mkdir(exist_ok=True)
+            _write_new(path, _filled(template, words))
+    except BaseException:
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+
+
+def _files(directory: Traversable, above: str = "") -> "list[tuple[Traversable, str]]":
+    """Return each template below *directory* with the path of the file that it becomes."""
+    found = []
+    for entry in directory.iterdir():
+        if entry.is_dir():
+            found += _files(entry, f"{above}{entry.name}/")
+        elif entry.name.endswith(SUFFIX):
+            found.append((entry, f"{above}{entry.name.removesuffix(SUFFIX)}"))
+    return found
+
+
+def _templates() -> Traversable:
+    return resources.files("temper_core.cli.plugins") / "template"
+
+
+def _filled(template: Traversable, words: Mapping[str, str]) -> str:
+    return Template(template.read_text(encoding="utf-8")).substitute(words)
+
+
+def _write_new(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error

@@ -1,0 +1,100 @@
+"""``temper plugins new``: what it writes works at once."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from temper_core.cli.plugins import new
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+
+
+def temper(*arguments, **options):
+    command = [TEMPER, *map(str, arguments)]
+    return subprocess.run(command, check=False, capture_output=True, text=True, **options)
+
+
+def files(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_distribution_passes_its_own_tests(tmp_path):
+    done = temper("plugins", "new", "slow-pods", "--directory", tmp_path)
+    root = tmp_path / "temper-plugin-slow-pods"
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0
+    assert f"wrote {root}" in done.stdout
+    assert "3 passed" in tests.stdout, tests.stdout + tests.stderr
+    assert "$" not in "".join(path.read_text() for path in root.rglob("*.py"))
+
+
+def test_one_file_is_loaded_from_its_directory(tmp_path):
+    temper("plugins", "new", "slow-pods", "--file", "--directory", tmp_path)
+
+    shown = temper("plugins", "--plugins-dir", tmp_path, "--strict-plugins")
+
+    assert files(tmp_path) == ["slow_pods.py"]
+    [line] = [line for line in shown.stdout.splitlines() if line.startswith("slow-pods")]
+    assert "active" in line
+    assert shown.returncode == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--file",)])
+def test_nothing_that_exists_is_overwritten(tmp_path, options):
+    given_options = ("plugins", "new", "slow-pods", "--directory", tmp_path, *options)
+    temper(*given_options)
+    before = {name: (tmp_path / name).read_text() for name in files(tmp_path)}
+
+    again = temper(*given_options)
+
+    assert again.returncode == 2
+    assert "File exists" in again.stderr
+    assert {name: (tmp_path / name).read_text() for name in files(tmp_path)} == before
+
+
+def test_the_name_of_an_installed_plugin_is_refused(tmp_path):
+    done = temper("plugins", "new", "linter", "--directory", tmp_path)
+
+    assert done.returncode == 2
+    assert "is that of a plugin in temper-plugin-linter" in done.stderr
+    assert files(tmp_path) == []
+
+
+def test_a_directory_that_is_not_there_is_refused(tmp_path):
+    done = temper("plugins", "new", "slow-pods", "--directory", tmp_path / "none")
+
+    assert done.returncode == 2
+
+
+def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(new, "_write_new", full)
+    done = CliRunner().invoke(new.command, ["slow-pods", "--directory", str(tmp_path)])
+
+    assert done.exit_code != 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.text(max_size=60))
+def test_any_name_is_written_within_the_directory_or_refused(name):
+    with tempfile.TemporaryDirectory() as folder:
+        done = CliRunner().invoke(new.command, ["--directory", folder, "--", name])
+
+        written = list(Path(folder).iterdir())
+        assert [path.name for path in written] == ([f"temper-plugin-{name}"] if written else [])
+        assert bool(written) == (done.exit_code == 0)
