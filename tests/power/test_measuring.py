@@ -10,7 +10,13 @@ from click.testing import CliRunner
 from temper_core import InputError, MachineError
 from temper_plugin_power.commands.power import command
 from temper_plugin_power.measuring.measuring import Pace, measure
-from temper_plugin_power.measuring.questions import OPTIONAL, dialect_of, questions
+from temper_plugin_power.measuring.questions import (
+    FAMILIES,
+    OPTIONAL,
+    THREADS,
+    dialect_of,
+    questions,
+)
 from temper_plugin_power.workloads.energy import Dialect
 from temper_prometheus.answers import Answer, Series
 from tests.power.power_series import Exported, a_pod, queries_of, write_pods
@@ -252,6 +258,23 @@ def test_all_queries_together_have_a_deadline():
         measure(server, 0, pace=Pace(sleep=lambda _: None, clock=lambda: next(times)))
 
     assert server.asked == 1
+
+
+def test_series_that_a_tenant_adds_to_a_pod_fail_no_cycle():
+    """Two targets of a tenant say of one pod what is beyond any use together."""
+
+    class Claimed(Failing):
+        def at(self, query, _moment):
+            if query == FAMILIES:
+                return Answer([Series({"__name__": THREADS}, [[0, "1"]])])
+            about = {"exported_namespace": "shop", "exported_pod": "web-0", "namespace": "t"}
+            usual = Series({"exported_namespace": "shop", "exported_pod": "web-1"}, [[0, "3"]])
+            both = [Series({**about, "pod": pod}, [[0, "1e18"]]) for pod in ("a", "b")]
+            return Answer([*both, usual] if THREADS in query else [])
+
+    measured = measure(Claimed(0), 0, pace=Pace(sleep=lambda _: None))
+
+    assert {key: each.threads for key, each in measured.measures.items()} == {"shop/web-1": 3.0}
 
 
 @pytest.mark.parametrize("value", [None, 5, "x"])

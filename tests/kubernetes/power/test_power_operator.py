@@ -1,10 +1,12 @@
 """The operator against a real API server."""
 
+import time
 from datetime import UTC, datetime
 
 import pytest
 from attrs import evolve
 
+from temper_plugin_power.controller.classifier import Classifier
 from tests.control_plane.cluster import unique, wait_until
 from tests.control_plane.severable import Severable
 from tests.kubernetes.power.conftest import SETTINGS
@@ -254,3 +256,41 @@ def test_an_empty_selector_is_all_nodes(yard, selector):
 
     updated = datetime.fromisoformat(profile["status"]["lastUpdated"])
     assert (datetime.now(UTC) - updated).total_seconds() < 60
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "../../../../../api/v1/nodes/n", "x?y#z", "\u00e9", "x\ny"]
+)
+def test_an_owner_that_no_object_can_be_keeps_no_other_workload_from_its_profile(yard, name):
+    """The API server takes a reference to an owner with any name."""
+    yard.leads(yard.operator())
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": f"{name}-7c9f",
+        "uid": unique("uid"),
+        "controller": True,
+    }
+    yard.run("hostile", labels={"pod-template-hash": "7c9f"}, ownerReferences=[owner])
+    time.sleep(1)
+
+    yard.run("solver", annotations=PERFORMANCE)
+
+    assert yard.classified("pod-solver")["status"]["criticality"] == {"class": "performance"}
+
+
+def test_a_part_that_fails_begins_anew(yard, monkeypatch):
+    monkeypatch.setattr("temper_plugin_power.controller.operator.AGAIN_S", 0.1)
+    step, failures = Classifier.step, iter([ValueError("a bug")] * 2)
+
+    def failing(classifier, wait_s):
+        for error in failures:
+            raise error
+        return step(classifier, wait_s)
+
+    monkeypatch.setattr(Classifier, "step", failing)
+    yard.leads(yard.operator())
+
+    yard.run("solver", annotations=PERFORMANCE)
+
+    assert yard.classified("pod-solver")["status"]["criticality"] == {"class": "performance"}

@@ -218,5 +218,6 @@ class Classifier:
         if is_refused:
             return 0.0
         with self._added:
-            self._urgent = {workload: None, **self._urgent}
+            # At the end, since a server may be away for the requests of this workload only.
+            self._urgent[workload] = None
         return self._backoff.failed()

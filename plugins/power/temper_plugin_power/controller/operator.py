@@ -4,9 +4,11 @@ import socket
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
+import structlog
 from attrs import define, field
 
 from temper_kube.access import Access
@@ -36,6 +38,10 @@ LEASE = "temper-power-operator"
 WAIT_S = 0.5
 """How soon a thread sees that the operator closes, or leads."""
 CLOSE_S = 5.0
+AGAIN_S = 5.0
+"""After this time a part that has failed begins anew."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @define
@@ -98,7 +104,10 @@ class Operator:
             ("nodes", self._decide_nodes),
             ("reschedule", self._reschedule),
         ):
-            thread = threading.Thread(target=run, name=f"power-{name}", daemon=True)
+            arguments = (name, run)
+            thread = threading.Thread(
+                target=self._keep, args=arguments, name=f"power-{name}", daemon=True
+            )
             self._threads.append(thread)
             thread.start()
 
@@ -110,6 +119,17 @@ class Operator:
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
         self._connections.close()
+
+    def _keep(self, name: str, run: Callable[[], None]) -> None:
+        """Run a part until the operator closes. One input that it fails on does not end it."""
+        while not self._closing.is_set():
+            try:
+                run()
+            except Exception as error:
+                log.exception("part_failed", part=name, again_in_s=AGAIN_S, reason=str(error)[:300])
+                self._closing.wait(AGAIN_S)
+            else:
+                return
 
     def _note(self, workload: Workload) -> None:
         self.classifier.note(workload)

@@ -1,5 +1,6 @@
 """The object that a WorkloadProfile belongs to: Kubernetes removes the profile with it."""
 
+import re
 from collections.abc import Iterable
 
 from temper_kube.api_server import ApiServer
@@ -8,6 +9,9 @@ from temper_plugin_power.controller.pods import KnownPod, Owner
 from temper_plugin_power.resources.fields import text_at
 from temper_plugin_power.workloads.owners import Workload
 
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+"""Of every object whose kind is in VERSIONS. A reference to an owner may have any text, and the API
+server checks no more than that there is one."""
 VERSIONS = {
     "CronJob": "batch/v1",
     "DaemonSet": "apps/v1",
@@ -36,6 +40,8 @@ def owner_of(workload: Workload, pods: Iterable[KnownPod], server: ApiServer) ->
 
 def find_owner(workload: Workload, server: ApiServer) -> Owner | None:
     """Return the object of a workload as the API server has it. Raises MachineError."""
+    if not may_exist(workload.name):
+        return None
     found = server.find(path_of(workload))
     if found is None:
         return None
@@ -43,8 +49,16 @@ def find_owner(workload: Workload, server: ApiServer) -> Owner | None:
     return Owner(VERSIONS[workload.kind], workload.kind, workload.name, uid)
 
 
+def may_exist(name: str) -> bool:
+    """Return whether an object may have that *name*. Any other could lead to another path."""
+    return bool(_NAME.fullmatch(name))
+
+
 def path_of(workload: Workload) -> str:
-    """Return the path of a workload's object. Raises KeyError for a kind without pods."""
+    """Return the path of a workload's object. Raises KeyError for a kind without pods.
+
+    Only a name that ``may_exist`` is part of a path.
+    """
     version = VERSIONS[workload.kind]
     root = f"/api/{version}" if "/" not in version else f"/apis/{version}"
     return f"{root}/namespaces/{workload.namespace}/{workload.kind.lower()}s/{workload.name}"

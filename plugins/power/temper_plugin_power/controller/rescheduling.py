@@ -13,7 +13,7 @@ from temper_kube.api_server import ApiServer
 from temper_kube.failures import RefusalError
 from temper_plugin_power.controller.kube_events import Events, Subject
 from temper_plugin_power.controller.node_plans import NodePlan, Plans
-from temper_plugin_power.controller.owners import path_of
+from temper_plugin_power.controller.owners import may_exist, path_of
 from temper_plugin_power.controller.pods import KnownPod, Owner
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.operator import ReschedulerSettings
@@ -76,7 +76,7 @@ class Rescheduler:
     def _evict(self, pod: KnownPod, plan: NodePlan) -> str:
         """Remember the eviction at the owner, and evict the pod. Return the outcome."""
         known, owner = pod.measured.pod, pod.owner
-        if owner is None or owner.kind not in REMEMBERED:
+        if owner is None or owner.kind not in REMEMBERED or not may_exist(owner.name):
             return NO_OWNER
         if self.settings.dry_run:
             log.info("pod_not_evicted", pod=known.key, node=plan.node.name, reason="dry run")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from attrs import evolve
 
 from temper_plugin_power.measuring.questions import Place, Question
-from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
+from temper_plugin_power.workloads.pods import MOST, MeasuredPod, PodMeasures
 from temper_prometheus.answers import Labels, Series
 
 Values = Mapping[str, float]
@@ -16,6 +16,7 @@ Values = Mapping[str, float]
 def values_of(series: Iterable[Series], question: Question) -> Values:
     """Return the measure of each pod. Series that name no pod, or have no number, are left out.
 
+    A sum beyond any use is left out, too: whoever has a scraped target may add series of any pod.
     Raises ValueError for a damaged sample.
     """
     found: dict[str, list[float]] = defaultdict(list)
@@ -23,7 +24,8 @@ def values_of(series: Iterable[Series], question: Question) -> Values:
         key = _key(each.labels, question.places)
         if key:
             found[key] += [value for _, value in each.values()]
-    return {key: question.combine(values) for key, values in found.items() if values}
+    combined = {key: question.combine(values) for key, values in found.items() if values}
+    return {key: value for key, value in combined.items() if value <= MOST}
 
 
 def measures_of(values: Mapping[str, Values]) -> Mapping[str, PodMeasures]:
