@@ -1,6 +1,9 @@
 """The instrument: what it publishes, when it caps, and how every limit comes back."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -215,6 +218,46 @@ def test_a_second_agent_leaves_the_limits_of_the_first_alone(made):
 
     assert made.limits() == [123.0, 123.0]
     assert "another process" in made.look(second)["caps"]["message"]
+
+
+LOCKS = """
+import fcntl, os, sys
+os.setuid(65534)
+for path in sys.argv[1:]:
+    try:
+        fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        pass
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes the rights of another user")
+def test_a_user_without_rights_keeps_no_agent_from_the_limits(made):
+    """Everybody may read the kernel's limits, and so lock their files. Energy is root's."""
+    paths = sorted(path for path in made.tree.devices.rglob("*") if path.is_file())
+    for path in paths:
+        path.chmod(0o400 if path.name == "energy_uj" else 0o644)
+    made.say(packagePowerCapPctOfMax=60)
+    # A user without rights reaches the files by the folders above, as on a machine.
+    for folder in (*made.tree.devices.parents, *made.tree.devices.rglob("*/")):
+        if folder.is_relative_to(made.folder.parent.parent):
+            folder.chmod(0o755)
+
+    with subprocess.Popen(
+        [sys.executable, "-c", LOCKS, *map(str, paths)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as user:
+        assert user.stdout.readline() == "locked\n"
+        node = made.opened(**ACTING)
+        said = made.look(node), made.look(node)
+        node.close()
+
+    assert said[1]["caps"]["message"] == ""
+    assert ("power_cap_applied", "package-0") in [each[:2] for each in made.context.recorded]
 
 
 def test_a_limit_that_somebody_else_has_set_stays_at_the_end(made):

@@ -61,12 +61,16 @@ class Capping:
         return dict(self._told)
 
     def is_alone(self) -> bool:
-        """Take the lock of this machine's limits. Return False if another process has it."""
+        """Take the lock of this machine's limits. Return False if another process has it.
+
+        It is on a counter of energy, which only root may open since Linux 5.10. Whoever may open a
+        file may lock it, and everybody may read a limit.
+        """
         if self._lock < 0:
             try:
-                self._lock = os.open(self._packages[0].limit, os.O_RDONLY | os.O_CLOEXEC)
+                self._lock = os.open(self._packages[0].zone.energy, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
-                return True  # without a limit there is nothing to fight over
+                return True  # without a zone there is nothing to fight over
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
