@@ -3,6 +3,7 @@
 from temper_plugin_rightsizer.advice.cpu import advise_cpu
 from temper_plugin_rightsizer.advice.memory import advise_memory, mib
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.pressure import pressure_reasons
 from temper_plugin_rightsizer.advice.records import KEEP, Advice, Confidence, Resources
 from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
@@ -46,6 +47,7 @@ def advise(
         reasons=(
             *cpu.reasons,
             *memory.reasons,
+            *pressure_reasons(demand.counts),
             *startup_reasons,
             *((KEEP,) if keeps else ()),
         ),

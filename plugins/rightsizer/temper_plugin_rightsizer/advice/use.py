@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from temper_plugin_rightsizer.advice.advising import judged
 from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.pressure import pressure
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
@@ -38,6 +39,7 @@ def used(
         "hottest_thread": None if hottest is None else round(hottest, 3),
         "memory_peak_bytes": demand.counts.peak_bytes,
         "throttled_s": round(demand.counts.throttled_s, 3),
+        "pressure": pressure(demand.counts),
         "reclaimed_core_s": round(whole.reclaimed_core_s, 3),
         "freed_core_s": round(whole.freed_core_s, 3),
         "startup_s": startup.cpu.seconds,

@@ -15,6 +15,7 @@ from temper_kube.failures import ForbiddenError
 from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.pressure import pressure_notes
 from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.suggestions import suggestions
 from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
@@ -86,7 +87,13 @@ def report(
         "at": rfc3339(time.time()),
         "window_s": window_s,
         "options": asdict(options),
-        "notes": [*_notes(away, demand), *known.unknown, *unknown, *surroundings.unknown],
+        "notes": [
+            *_notes(away, demand),
+            *known.unknown,
+            *unknown,
+            *surroundings.unknown,
+            *pressure_notes(rows),
+        ],
         "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
         "left_out": demand.left_out,
         **_machines(surroundings.machines, prices or Prices()),

@@ -32,6 +32,10 @@ class Counts:
     it is unknown. ``high``, ``max``, ``oom`` and ``oom_kill`` are those of ``memory.events``
     (cgroup-v2.rst, "Memory Interface Files"). ``reclaimed_core_s`` is CPU time of background work
     on CPUs that others requested, ``freed_core_s`` the lowered part of the CPU request over time.
+
+    ``cpu_some_s`` and the like are the time in which a thread (``some``), or all threads
+    (``full``), waited for the resource. ``pressure_s`` is the time in which that was measured, 0 if
+    the kernel has no PSI for the cgroup (accounting/psi.rst, "Pressure interface").
     """
 
     periods: int = 0
@@ -45,6 +49,12 @@ class Counts:
     least_bytes: int = 0
     reclaimed_core_s: float = 0.0
     freed_core_s: float = 0.0
+    pressure_s: float = 0.0
+    cpu_some_s: float = 0.0
+    memory_some_s: float = 0.0
+    memory_full_s: float = 0.0
+    io_some_s: float = 0.0
+    io_full_s: float = 0.0
 
     def merge(self, other: "Counts") -> None:
         """Add *other*. Sizes do not add up: the largest and the least one stay."""
@@ -65,6 +75,12 @@ ADDITIVE = (
     "oom_kill",
     "reclaimed_core_s",
     "freed_core_s",
+    "pressure_s",
+    "cpu_some_s",
+    "memory_some_s",
+    "memory_full_s",
+    "io_some_s",
+    "io_full_s",
 )
 
 

@@ -180,7 +180,7 @@ class Collector:
             for path in container.cgroups[:1]:
                 counters = self.files.read(path)
                 demand = self._minute.setdefault(key, IntervalDemand())
-                demand.counts.merge(counters.since(self._counters.get(key)))
+                demand.counts.merge(counters.since(self._counters.get(key), elapsed))
                 if counters.working_set_bytes >= 0:
                     demand.memory.add(counters.working_set_bytes, round(elapsed))
                 self._counters[key] = counters

@@ -11,6 +11,7 @@ from attrs import asdict
 from temper_core import rfc3339
 from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.pressure import pressure_notes
 from temper_plugin_rightsizer.advice.suggestions import suggestions
 from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
@@ -67,7 +68,7 @@ def report(
         "options": asdict(options),
         "price_settings": asdict(prices),
         "left_out": len(known) - len(rows),
-        "notes": [NOT_KNOWN],
+        "notes": [NOT_KNOWN, *pressure_notes(rows)],
         "containers": sorted(
             rows, key=lambda row: (row["namespace"], row["pod"], row["container"])
         ),
