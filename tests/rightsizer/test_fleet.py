@@ -158,6 +158,17 @@ def surrounded(series):
     series.gauge("kube_resourcequota", 300 * MIB, **quota, type="used")
 
 
+def bounded(series):
+    """Add a workload in a namespace with a ratio of limits, and bounds of pods."""
+    own = Container(series, "bounded", "web-7c9f-x1", "app").uses(0.3)
+    own.sized(cpu_request=2, cpu_limit=4, memory_request=100 * MIB, memory_limit=200 * MIB)
+    bounds = {"namespace": "bounded", "limitrange": "bounds"}
+    ratio = {**bounds, "type": "Container", "constraint": "maxLimitRequestRatio"}
+    series.gauge("kube_limitrange", 4, **ratio, resource="cpu")
+    pods = {**bounds, "type": "Pod", "constraint": "min"}
+    series.gauge("kube_limitrange", 128 * MIB, **pods, resource="memory")
+
+
 def owners(series):
     """Add a pod of each kind of owner."""
     for pod, kind, name in (
@@ -207,7 +218,18 @@ def address(tmp_path_factory):
     """Return the address of a Prometheus that knows all these containers."""
     folder = tmp_path_factory.mktemp("fleet")
     series = Series(int(time.time()))
-    for add in (shop, plain, scaled, limited, starting, leaking, surrounded, owners, labels):
+    for add in (
+        shop,
+        plain,
+        scaled,
+        limited,
+        starting,
+        leaking,
+        surrounded,
+        bounded,
+        owners,
+        labels,
+    ):
         add(series)
     make_blocks(folder, series.lines())
     with serving(folder) as address:
@@ -351,6 +373,16 @@ def test_without_the_time_of_starts_a_note_says_what_is_not_known(address):
 
     assert any("container_start_time_seconds" in note for note in unknown["notes"])
     assert not any("container_start_time_seconds" in note for note in known["notes"])
+
+
+def test_the_ratio_and_the_bounds_of_pods_decide(address):
+    (app,) = document(address, "--namespace", "bounded")["containers"]
+
+    assert app["recommended"]["cpu_request_millis"] == 1000
+    assert app["recommended"]["memory_request_bytes"] == 100 * MIB
+    told = "\n".join(app["reasons"])
+    assert "with the limit 4 the CPU request is 1 in place of" in told
+    assert "the LimitRange wants 128Mi for a pod, and 120Mi is advised" in told
 
 
 def test_what_kube_state_metrics_tells_of_the_surroundings_decides(address):

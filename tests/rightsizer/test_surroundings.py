@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.bounds import joined
+from temper_plugin_rightsizer.advice.pods import with_pod_bounds
 from temper_plugin_rightsizer.advice.quotas import Quotas, with_quotas
 from temper_plugin_rightsizer.advice.records import KEEP, Resources
 from temper_plugin_rightsizer.advice.surroundings import (
@@ -113,9 +114,86 @@ def test_no_advice_is_out_of_the_bounds(least, more, least_mib, more_mib, used):
 
 
 def test_of_several_bounds_the_narrowest_holds():
-    both = joined(Bounds(Range(100, 900)), Bounds(Range(200, None), Range(most=MIB)))
+    first = Bounds(Range(100, 900, 4.0))
+    both = joined(first, Bounds(Range(200, None, 1.5), Range(most=MIB)))
 
-    assert both == Bounds(Range(200, 900), Range(most=MIB))
+    assert both == Bounds(Range(200, 900, 1.5), Range(most=MIB))
+
+
+@given(st.floats(1.0, 16.0), st.floats(0.01, 4.0), st.integers(10, 16_000), st.integers(1, 8192))
+def test_no_limit_is_too_many_times_the_request(ratio, used, limit, limit_mib):
+    now = Resources(10, limit, MIB, limit_mib * MIB)
+    around = Surroundings(bounds=Bounds(Range(ratio=ratio), Range(ratio=ratio)))
+
+    wanted = considered(around, now, used).recommended
+
+    assert wanted.cpu_limit_millis <= ratio * wanted.cpu_request_millis * (1 + 1e-9)
+    assert wanted.memory_limit_bytes <= ratio * wanted.memory_request_bytes * (1 + 1e-9)
+    assert wanted.cpu_request_millis <= wanted.cpu_limit_millis
+
+
+def test_a_ratio_raises_the_request_and_says_so():
+    around = Surroundings(bounds=Bounds(Range(ratio=2.0)))
+
+    advice = considered(around, Resources(2000, 4000), used=0.4)
+
+    assert advice.recommended.cpu_limit_millis == 4000
+    assert advice.recommended.cpu_request_millis == 2000
+    assert reasons_with(advice, "at most 2 x the request: with the limit 4 the CPU request is 2")
+
+
+def in_pod(container, current, recommended, kind=ContainerKind.APP, owner="Deployment/web"):
+    return {
+        "namespace": "shop",
+        "owner": owner,
+        "pod": "",
+        "container": container,
+        "container_kind": kind,
+        "current": asdict(current),
+        "recommended": asdict(recommended),
+        "keeps": False,
+        "reasons": ["a reason"],
+    }
+
+
+POD_BOUNDS = {"shop": Bounds(Range(500, 4000, 4.0), Range(most=1024 * MIB))}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        (Resources(200), Resources(200), "the LimitRange wants 0.5 for a pod, and 0.4 is advised"),
+        (Resources(3000), Resources(1500), "allows 4 for a pod, and 4.5 is advised"),
+        (Resources(500, 2600), Resources(100), "limits of 4 x the requests of a pod, and 4.33 x"),
+    ],
+)
+def test_a_pod_that_breaks_its_bounds_together_stays_as_it_is(first, second, told):
+    now = Resources(1000, 2000)
+    rows = with_pod_bounds([in_pod("a", now, first), in_pod("b", now, second)], POD_BOUNDS)
+
+    assert [row["recommended"] for row in rows] == [asdict(now)] * 2
+    assert all(row["keeps"] for row in rows)
+    assert all(told in row["reasons"][1] and row["reasons"][-1] == KEEP for row in rows)
+
+
+def test_the_other_resource_still_changes():
+    now, wanted = Resources(1000, None, MIB), Resources(300, None, 9 * MIB)
+
+    (row,) = with_pod_bounds([in_pod("a", now, wanted)], POD_BOUNDS)
+
+    assert row["recommended"] == asdict(Resources(1000, None, 9 * MIB))
+    assert not row["keeps"]
+    assert row["reasons"][-1].endswith("the CPU requests and limits of its pods stay as they are")
+
+
+def test_pods_that_keep_their_bounds_and_init_containers_are_left_alone():
+    now, wanted = Resources(1000, 2000), Resources(600, 2000)
+    setup = in_pod("setup", now, Resources(4000), ContainerKind.INIT)
+    other = in_pod("app", now, Resources(100), owner="Deployment/other")
+    other["namespace"] = "elsewhere"
+    rows = [in_pod("app", now, wanted), setup, other]
+
+    assert with_pod_bounds(rows, POD_BOUNDS) == [in_pod("app", now, wanted), setup, other]
 
 
 def test_an_updater_is_told_and_one_that_only_observes_too():

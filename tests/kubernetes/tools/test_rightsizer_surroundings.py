@@ -1,14 +1,18 @@
 """What the rightsizer reads around workloads, from the real API server."""
 
 import pytest
+from attrs import asdict
 
 from temper_kube.api_server import ApiServer
 from temper_kube.kubeconfig import find_access
+from temper_plugin_rightsizer.advice.pods import with_pod_bounds
+from temper_plugin_rightsizer.advice.records import Advice, Confidence, Resources, Verdict
 from temper_plugin_rightsizer.advice.surroundings import (
     Autoscaler,
     Bounds,
     ContainerKind,
     Range,
+    consider,
 )
 from temper_plugin_rightsizer.cluster.surroundings import ClusterSurroundings
 from temper_plugin_rightsizer.fleet.workloads import Owners, Workload
@@ -95,12 +99,94 @@ def test_the_autoscalers_of_a_workload(cluster, namespace, make):
 
 def test_the_bounds_of_a_namespace(cluster, namespace, make):
     limit = {"type": "Container", "min": {"cpu": "100m"}, "max": {"cpu": "2", "memory": "1Gi"}}
-    pods = {"type": "Pod", "max": {"cpu": "4"}}
+    ratio = {"type": "Container", "maxLimitRequestRatio": {"cpu": "2500m"}}
+    pods = {"type": "Pod", "max": {"cpu": "4"}, "maxLimitRequestRatio": {"memory": "2"}}
     make("/api/v1", "limitranges", "LimitRange", {"limits": [limit, pods]})
+    make("/api/v1", "limitranges", "LimitRange", {"limits": [ratio]}, "another")
 
-    bounds = read(cluster).of(Workload(namespace, "Deployment", "web"), "app").bounds
+    known = read(cluster)
 
-    assert bounds == Bounds(Range(100, 2000), Range(None, 1024 * MIB))
+    bounds = known.of(Workload(namespace, "Deployment", "web"), "app").bounds
+    assert bounds == Bounds(Range(100, 2000, 2.5), Range(None, 1024 * MIB))
+    assert known.pod_bounds[namespace] == Bounds(Range(most=4000), Range(ratio=2.0))
+
+
+def admitted(cluster, namespace, *containers):
+    """Whether the API server takes a pod with containers of these resources, by a dry run."""
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "sized"},
+        "spec": {
+            "containers": [
+                {"name": f"c{number}", "image": IMAGE, "resources": resources}
+                for number, resources in enumerate(containers)
+            ]
+        },
+    }
+    try:
+        cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", document)
+    except AssertionError as refused:
+        return str(refused)
+    return ""
+
+
+def as_resources(wanted):
+    return {
+        "requests": {"cpu": f"{wanted['cpu_request_millis']}m"},
+        "limits": {"cpu": f"{wanted['cpu_limit_millis']}m"},
+    }
+
+
+def test_the_server_takes_a_request_that_was_raised_by_a_ratio(cluster, namespace, make):
+    ratio = {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}}
+    make("/api/v1", "limitranges", "LimitRange", {"limits": [ratio]})
+    around = read(cluster).of(Workload(namespace, "Deployment", "web"), "app")
+    now, wanted = Resources(2000, 3000), Resources(500, 3000)
+    advice = Advice(Verdict.SHARED, now, wanted, Confidence.HIGH, 21_600)
+
+    bounded = consider(advice, around).recommended
+
+    assert "max limit to request ratio" in admitted(
+        cluster, namespace, as_resources(asdict(wanted))
+    )
+    assert bounded == Resources(1500, 3000)
+    assert not admitted(cluster, namespace, as_resources(asdict(bounded)))
+
+
+@pytest.mark.parametrize(
+    ("bound", "refused"),
+    [
+        ({"max": {"cpu": "3"}}, "maximum cpu usage per Pod is 3"),
+        ({"min": {"cpu": "1500m"}}, "minimum cpu usage per Pod is 1500m"),
+        ({"maxLimitRequestRatio": {"cpu": "2"}}, "max limit to request ratio per Pod is 2"),
+    ],
+)
+def test_the_server_takes_what_is_left_of_the_advice_by_the_bounds_of_a_pod(
+    cluster, namespace, make, bound, refused
+):
+    make("/api/v1", "limitranges", "LimitRange", {"limits": [{"type": "Pod", **bound}]})
+    now = Resources(1000, 1500)
+    rows = [
+        {
+            "namespace": namespace,
+            "owner": "Deployment/web",
+            "pod": "",
+            "container": name,
+            "container_kind": ContainerKind.APP,
+            "current": asdict(now),
+            "recommended": asdict(wanted),
+            "keeps": False,
+            "reasons": [],
+        }
+        for name, wanted in (("a", Resources(500, 1500)), ("b", Resources(600, 1700)))
+    ]
+    advised = [as_resources(row["recommended"]) for row in rows]
+
+    kept = with_pod_bounds(rows, read(cluster).pod_bounds)
+
+    assert refused in admitted(cluster, namespace, *advised)
+    assert not admitted(cluster, namespace, *[as_resources(row["recommended"]) for row in kept])
 
 
 def test_what_a_quota_leaves(cluster, namespace, make):

@@ -1,8 +1,11 @@
 """Several bounds on one container as one."""
 
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from temper_plugin_rightsizer.advice.surroundings import Bounds, Range
+
+Amount = TypeVar("Amount", int, float)
 
 
 def joined(first: Bounds, second: Bounds) -> Bounds:
@@ -11,9 +14,13 @@ def joined(first: Bounds, second: Bounds) -> Bounds:
 
 
 def _joined(first: Range, second: Range) -> Range:
-    return Range(_one(max, first.least, second.least), _one(min, first.most, second.most))
+    return Range(
+        _one(max, first.least, second.least),
+        _one(min, first.most, second.most),
+        _one(min, first.ratio, second.ratio),
+    )
 
 
-def _one(choose: Callable[[Iterable[int]], int], *amounts: int | None) -> int | None:
+def _one(choose: Callable[[Iterable[Amount]], Amount], *amounts: Amount | None) -> Amount | None:
     known = [amount for amount in amounts if amount is not None]
     return choose(known) if known else None

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from attrs import evolve, field, frozen
 
-from temper_plugin_rightsizer.advice.cpu import cores
-from temper_plugin_rightsizer.advice.memory import mib
+from temper_plugin_rightsizer.advice.cpu import cores, round_up
+from temper_plugin_rightsizer.advice.memory import mib, round_up_mib
 from temper_plugin_rightsizer.advice.records import KEEP, Advice, Resources
 
 LEAST_TARGET, MOST_TARGET = 1, 100
@@ -36,15 +36,19 @@ class Autoscaler:
 
 @frozen
 class Range:
-    """The least and the most that is allowed, in millicores or bytes. None without a bound."""
+    """The least and the most that is allowed, in millicores or bytes. None without a bound.
+
+    ``ratio`` is how often a limit may be the request (``maxLimitRequestRatio``).
+    """
 
     least: int | None = None
     most: int | None = None
+    ratio: float | None = None
 
 
 @frozen
 class Bounds:
-    """The bounds of a namespace's LimitRanges on a container."""
+    """The bounds of a namespace's LimitRanges on a container, or on all of a pod together."""
 
     cpu: Range = Range()
     memory: Range = Range()
@@ -165,7 +169,30 @@ def _bounded(wanted: Resources, bounds: Bounds) -> tuple[Resources, list[str]]:
                 f"the {what} is {show(within)}"
             )
             changes[name] = within
-    return evolve(wanted, **changes), told
+    wanted = evolve(wanted, **changes)
+    return _within_ratios(wanted, bounds, told), told
+
+
+def _within_ratios(wanted: Resources, bounds: Bounds, told: list[str]) -> Resources:
+    """Raise requests whose limit is too many times as large. A lower limit would throttle or kill.
+
+    *told* gets the reasons.
+    """
+    for resource, ratio, step, show in (
+        ("cpu_{}_millis", bounds.cpu.ratio, round_up, cores),
+        ("memory_{}_bytes", bounds.memory.ratio, round_up_mib, mib),
+    ):
+        request, limit = (getattr(wanted, resource.format(each)) for each in ("request", "limit"))
+        if ratio and request and limit and limit > ratio * request:
+            raised = min(step(limit / ratio), limit)
+            name = resource.partition("_")[0].replace("cpu", "CPU")
+            told.append(
+                f"the LimitRange allows a {name} limit of at most {ratio:g} x the request: with "
+                f"the limit {show(limit)} the {name} request is {show(raised)} in place of "
+                f"{show(request)}"
+            )
+            wanted = evolve(wanted, **{resource.format("request"): raised})
+    return wanted
 
 
 def _within(amount: int, allowed: Range) -> int:

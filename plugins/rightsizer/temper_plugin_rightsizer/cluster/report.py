@@ -15,6 +15,7 @@ from temper_kube.failures import ForbiddenError
 from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import AdviceOptions
+from temper_plugin_rightsizer.advice.pods import with_pod_bounds
 from temper_plugin_rightsizer.advice.pressure import pressure_notes
 from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.suggestions import suggestions
@@ -97,7 +98,9 @@ def report(
         "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
         "left_out": demand.left_out,
         **_machines(surroundings.machines, prices or Prices()),
-        "containers": with_quotas(rows, surroundings.quotas),
+        "containers": with_quotas(
+            with_pod_bounds(rows, surroundings.pod_bounds), surroundings.quotas
+        ),
     }
 
 

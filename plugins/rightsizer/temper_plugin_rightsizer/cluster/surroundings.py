@@ -18,7 +18,7 @@ from temper_plugin_rightsizer.advice.surroundings import (
     Range,
     Surroundings,
 )
-from temper_plugin_rightsizer.cluster.machines import ClusterMachines
+from temper_plugin_rightsizer.cluster.machines import MILLIS, ClusterMachines
 from temper_plugin_rightsizer.fleet.workloads import NO_OWNER, Owners, Workload
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -36,7 +36,8 @@ class ClusterSurroundings:
     """What is around the containers of a cluster. *owners* has the controllers of ReplicaSets.
 
     ``unknown`` are sentences on what could not be read. ``places`` are the node and the workload of
-    each pod, by namespace and name. ``machines`` are the nodes.
+    each pod, by namespace and name. ``machines`` are the nodes. ``pod_bounds`` are the bounds on
+    whole pods by namespace.
     """
 
     owners: Owners
@@ -44,6 +45,7 @@ class ClusterSurroundings:
     unknown: list[str] = field(factory=list)
     quotas: Quotas = field(factory=Quotas)
     machines: ClusterMachines = field(factory=ClusterMachines)
+    pod_bounds: dict[str, Bounds] = field(factory=dict)
     places: dict[tuple[str, str], tuple[str, Workload]] = field(factory=dict)
     _autoscalers: dict[Workload, list[Autoscaler]] = field(factory=dict, init=False)
     _updaters: dict[Workload, tuple[str, str]] = field(factory=dict, init=False)
@@ -115,9 +117,9 @@ class ClusterSurroundings:
     def _add_bounds(self, item: Row) -> None:
         namespace = _namespace(item)
         for each in rows(table(item, "spec"), "limits"):
-            if text(each, "type") == "Container":
-                known = self._bounds.get(namespace, Bounds())
-                self._bounds[namespace] = joined(known, _bounds(each))
+            known = {"Container": self._bounds, "Pod": self.pod_bounds}.get(text(each, "type"))
+            if known is not None:
+                known[namespace] = joined(known.get(namespace, Bounds()), _bounds(each))
 
     def _add_quota(self, item: Row) -> None:
         """Add a quota. One with scopes counts some pods only, and is left out."""
@@ -173,10 +175,16 @@ def _resize(container: Row) -> str:
 
 
 def _bounds(limit: Row) -> Bounds:
-    least, most = table(limit, "min"), table(limit, "max")
-    return Bounds(
-        Range(_amount(least, "cpu", cpu_millis), _amount(most, "cpu", cpu_millis)),
-        Range(_amount(least, "memory", memory_bytes), _amount(most, "memory", memory_bytes)),
+    return Bounds(_range(limit, "cpu", cpu_millis), _range(limit, "memory", memory_bytes))
+
+
+def _range(limit: Row, name: str, read: Callable[[object], int]) -> Range:
+    # A ratio is a quantity too, such as 2 or 1500m.
+    ratio = _amount(table(limit, "maxLimitRequestRatio"), name, cpu_millis)
+    return Range(
+        _amount(table(limit, "min"), name, read),
+        _amount(table(limit, "max"), name, read),
+        ratio / MILLIS if ratio else None,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import define, field, frozen
 
 from temper_plugin_rightsizer.advice.quotas import Quotas
+from temper_plugin_rightsizer.advice.surroundings import Bounds
 from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.interval import Counts
 from temper_plugin_rightsizer.fleet import queries
@@ -71,7 +72,8 @@ class Usage:
 class Batch:
     """The namespaces of *scope* within *window*, of which *most_steps* are read at once.
 
-    The start-ups of containers are kept apart, as *starts* tell them. *quotas* are added to.
+    The start-ups of containers are kept apart, as *starts* tell them. *quotas* and *pod_bounds* are
+    added to.
     """
 
     prometheus: Prometheus
@@ -81,6 +83,7 @@ class Batch:
     most_steps: int
     starts: Starts
     quotas: Quotas
+    pod_bounds: dict[str, Bounds]
     owners: Owners = field(factory=Owners, init=False)
     found: dict[Key, FleetDemand] = field(factory=dict, init=False)
 
@@ -303,7 +306,7 @@ class Batch:
         state = self.exporters.state
         if state is None:
             return
-        known = FleetSurroundings(self.owners, state, self.quotas)
+        known = FleetSurroundings(self.owners, state, self.quotas, self.pod_bounds)
         known.read(self._now, self.scope)
         for (workload, container), found in self.found.items():
             found.around = known.of(workload, container)

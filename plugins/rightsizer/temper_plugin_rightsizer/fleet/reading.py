@@ -7,6 +7,7 @@ from attrs import define, field
 
 from temper_core import InputError
 from temper_plugin_rightsizer.advice.quotas import Quotas
+from temper_plugin_rightsizer.advice.surroundings import Bounds
 from temper_plugin_rightsizer.fleet import queries
 from temper_plugin_rightsizer.fleet.batch import Batch, Exporters
 from temper_plugin_rightsizer.fleet.demands import FleetDemand, Key
@@ -41,6 +42,7 @@ class Fleet:
     most_samples: int = MOST_SAMPLES
     startup_s: int = STARTUP_S
     quotas: Quotas = field(factory=Quotas)
+    pod_bounds: dict[str, Bounds] = field(factory=dict)
 
     def exporters(self) -> Exporters:
         """Return the labels of each exporter. Raises InputError without usage of containers."""
@@ -84,6 +86,7 @@ class Fleet:
                 steps,
                 Starts(self.window, self.startup_s),
                 self.quotas,
+                self.pod_bounds,
             )
 
     def _sizes(self, names: Names) -> Iterator[tuple[Sequence[str], int]]:

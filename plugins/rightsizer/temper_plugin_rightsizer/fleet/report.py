@@ -10,6 +10,7 @@ from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.cpu import cores, round_up
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
+from temper_plugin_rightsizer.advice.pods import with_pod_bounds
 from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.records import Advice, Resources, Verdict
 from temper_plugin_rightsizer.advice.surroundings import consider
@@ -53,7 +54,9 @@ def report(fleet: Fleet, options: AdviceOptions = USUAL) -> Mapping[str, Any]:
         "step_s": fleet.window.step_s,
         "options": asdict(options),
         "notes": [*notes, *warnings],
-        "containers": with_quotas(sorted(rows, key=_place), fleet.quotas),
+        "containers": with_quotas(
+            with_pod_bounds(sorted(rows, key=_place), fleet.pod_bounds), fleet.quotas
+        ),
     }
 
 

@@ -31,12 +31,14 @@ NOT_KNOWN = "not known by a Prometheus: VPA, in-place resize and QoS classes"
 class FleetSurroundings:
     """What is around the containers of a fleet's workloads. *names* are kube-state-metrics' labels.
 
-    ``init_kinds`` are the kinds of init containers by workload and name.
+    ``init_kinds`` are the kinds of init containers by workload and name. ``pod_bounds`` are the
+    bounds on whole pods by namespace.
     """
 
     owners: Owners
     names: Names
     quotas: Quotas = field(factory=Quotas)
+    pod_bounds: dict[str, Bounds] = field(factory=dict)
     _autoscalers: dict[Workload, list[Autoscaler]] = field(factory=dict, init=False)
     _bounds: dict[str, Bounds] = field(factory=dict, init=False)
     _init_kinds: dict[tuple[Workload, str], ContainerKind] = field(factory=dict, init=False)
@@ -53,7 +55,11 @@ class FleetSurroundings:
             runs_on = series.labels.get("restart_policy") == SIDECAR_POLICY
             kind = ContainerKind.SIDECAR if runs_on else ContainerKind.INIT
             self._init_kinds[workload, replica.container] = kind
-        limits = ('type="Container"', 'constraint=~"min|max"', 'resource=~"cpu|memory"')
+        limits = (
+            'type=~"Container|Pod"',
+            'constraint=~"min|max|maxLimitRequestRatio"',
+            'resource=~"cpu|memory"',
+        )
         for series in now(scope.select(LIMIT_RANGE, self.names, *limits)):
             self._add_bound(series)
         self._add_quotas(now(scope.select(QUOTA, self.names)))
@@ -91,10 +97,16 @@ class FleetSurroundings:
         is_cpu = series.labels.get("resource") == "cpu"
         for _, value in series.values():
             amount = millis(value) if is_cpu else int(value)
-            is_least = series.labels.get("constraint") == "min"
-            bound = Range(least=amount) if is_least else Range(most=amount)
+            bound = {
+                "min": Range(least=amount),
+                "max": Range(most=amount),
+                "maxLimitRequestRatio": Range(ratio=value if value > 0 else None),
+            }.get(series.labels.get("constraint", ""))
+            if bound is None:
+                raise ValueError("a LimitRange has another constraint than was asked for")
             bounds = Bounds(cpu=bound) if is_cpu else Bounds(memory=bound)
-            self._bounds[namespace] = joined(self._bounds.get(namespace, Bounds()), bounds)
+            known = self.pod_bounds if series.labels.get("type") == "Pod" else self._bounds
+            known[namespace] = joined(known.get(namespace, Bounds()), bounds)
 
     def _add_quotas(self, found: Sequence[Series]) -> None:
         amounts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
