@@ -1,14 +1,18 @@
 """Profiles by a real Prometheus, with the series that exporters give it."""
 
 import json
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
 
 from temper_core import InputError, MachineError
 from temper_plugin_power.commands.power import command
+from temper_plugin_power.controller.chosen import asking
+from temper_plugin_power.controller.tallies import Tallies
 from temper_plugin_power.measuring.measuring import Pace, measure
 from temper_plugin_power.measuring.questions import (
     FAMILIES,
@@ -17,6 +21,7 @@ from temper_plugin_power.measuring.questions import (
     dialect_of,
     questions,
 )
+from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.workloads.energy import Dialect
 from temper_prometheus.answers import Answer, Series
 from tests.power.power_series import Exported, a_pod, queries_of, write_pods
@@ -311,3 +316,26 @@ def test_a_hostile_name_of_a_pod_is_shown_without_its_controls(tmp_path):
 
     assert "owned" in done.stdout
     assert not {"\x1b", "\x07"} & set(done.stdout)
+
+
+def test_an_answer_that_a_tenant_has_made_large_is_not_read_to_its_end():
+    """The operator may have 512 MiB."""
+
+    class Large(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                for _ in range(30):
+                    self.wfile.write(b" " * 2**20)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Large) as server:
+        threading.Thread(target=server.serve_forever).start()
+        settings = ClassifierSettings(prometheus_url=f"http://127.0.0.1:{server.server_port}")
+        ask = asking(settings, Tallies())
+        with pytest.raises(MachineError, match="more than 24 MiB"):
+            ask()
+        server.shutdown()

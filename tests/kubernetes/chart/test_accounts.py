@@ -15,6 +15,7 @@ from temper_plugin_kubernetes.annotation_requests import RESTORE
 from temper_plugin_kubernetes.annotations import LEFT, OURS, RESTORED
 from temper_plugin_kubernetes.events import LONGEST_MESSAGE, EventSubject, NodeEvent, event_object
 from temper_plugin_kubernetes.operators.fleet import AGENTS
+from temper_plugin_power.controller.nodes import PROFILE_LABEL
 from tests.control_plane.cluster import PATCHES, Cluster, pod, unique, wait_until
 from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
 
@@ -245,17 +246,24 @@ REFUSED_OF_JOBS = {
     "another value of the request": {"metadata": {"annotations": {RESTORE: "2026-01-01"}}},
     "an answer": {"metadata": {"annotations": {RESTORED: "2026-01-01T00:00:00Z"}}},
 }
+REFUSED_OF_POWER_OPERATORS = {
+    **REFUSED_OF_AGENTS,
+    "another profile": {"metadata": {"labels": {PROFILE_LABEL: "x"}}},
+    "an annotation of agents": {"metadata": {"annotations": {RESTORED: "x"}}},
+}
 WRITTEN_BY_AGENTS = (*OURS, RESTORED, LEFT)
+LABELS = "agent.settings.plugins.power.operator.dry_run=false"
+LABELLING = ("--set", f"power.enabled=true,power.crds.keep=false,restoreOnUninstall=false,{LABELS}")
 
 
 @pytest.fixture
-def guarded(plane, release):
+def guarded(plane, release, request):
     """A node with annotations of an operator, and what the API server says to accounts there."""
     node = unique("node")
     plane.node(node)
     theirs = {"example.com/a": "x", "temper.codes/safe-mode-requested": "true", RESTORE: "now"}
     plane.call("PATCH", f"/api/v1/nodes/{node}", {"metadata": {"annotations": theirs}}, **PATCHES)
-    release.installed()
+    release.installed(*getattr(request, "param", ()))
     yield Guarded(plane, node, theirs)
     plane.without_node(node)
 
@@ -299,6 +307,17 @@ def test_agents_change_nothing_of_a_node_but_the_annotations_of_agents(guarded):
     # Whoever else may change nodes goes on doing so.
     label = {"metadata": {"labels": {"example.com/pool": "a"}}}
     guarded.plane.call("PATCH", f"/api/v1/nodes/{guarded.node}", label, **PATCHES)
+
+
+@pytest.mark.parametrize("guarded", [LABELLING], indirect=True)
+def test_power_operators_change_nothing_of_a_node_but_the_label_of_its_profile(guarded):
+    account = "temper-power-operator"
+
+    assert guarded.taken(account, REFUSED_OF_POWER_OPERATORS) == set()
+    for profile in ("eco", "performance"):
+        made = guarded.patch(account, {"metadata": {"labels": {PROFILE_LABEL: profile}}})
+        assert made.json()["metadata"]["labels"][PROFILE_LABEL] == profile
+    assert guarded.refuses(account, {"metadata": {"labels": {PROFILE_LABEL: None}}})
 
 
 def test_restore_jobs_request_restorations_and_remove_annotations_of_temper(guarded):

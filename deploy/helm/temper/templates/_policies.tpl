@@ -26,7 +26,8 @@ size({{ .map }}) == 0
 
 {{/*
 A policy and its binding: RBAC allows an account to patch a node or does not, and this allows some annotations alone.
-root, name, component, account; who, writes and removes for messages; writable and removable: CEL, of a key.
+root, name, component, account; who, writes and removes for messages; writable and removable: CEL, of a key. labels: CEL, and
+labelled for its message, of an account that may label nodes.
 */}}
 {{- define "temper.nodePolicy" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -59,8 +60,9 @@ spec:
   validations:
     - expression: object.spec == oldObject.spec
       message: {{ .who }} change nothing of a node's spec
-    - expression: object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})
-      message: {{ .who }} change no label of a node
+    - expression: >-
+        {{ .labels | default "object.metadata.?labels.orValue({}) == oldObject.metadata.?labels.orValue({})" }}
+      message: {{ .who }} {{ .labelled | default "change no label of a node" }}
     - expression: >-
         object.metadata.?finalizers.orValue([]) == oldObject.metadata.?finalizers.orValue([]) &&
         object.metadata.?ownerReferences.orValue([]) == oldObject.metadata.?ownerReferences.orValue([]) &&

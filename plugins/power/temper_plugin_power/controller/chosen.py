@@ -18,6 +18,9 @@ from temper_plugin_power.workloads.profiling import ProfilingChoices
 from temper_prometheus.access import access as prometheus_access
 from temper_prometheus.client import Prometheus
 
+LARGEST_ANSWER_BYTES = 24 * 1024 * 1024
+"""Of some 150,000 pods, in ten times the memory. Whoever has a scraped target may add series."""
+
 
 def profiling_choices(settings: PowerSettings, own_namespace: str) -> ProfilingChoices:
     """Return what profiles depend on by the settings. The own namespace has none."""
@@ -40,7 +43,9 @@ def asking(settings: ClassifierSettings, watcher: Watcher) -> Callable[[], Measu
             _path(settings.prometheus_ca_file),
             settings.prometheus_tenant or None,
         )
-        with Prometheus(way, timeout_s=QUERY_TIMEOUT_S) as prometheus:
+        with Prometheus(
+            way, timeout_s=QUERY_TIMEOUT_S, largest_bytes=LARGEST_ANSWER_BYTES
+        ) as prometheus:
             return measure(
                 prometheus,
                 int(time.time()),
