@@ -1,11 +1,13 @@
 """Plugins that are one file each in a directory, for a first try without packaging."""
 
+import errno
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from temper_core.foreign_writers import foreign_writer
 from temper_core.plugin_host.installed import Installed
@@ -17,8 +19,11 @@ def plugin_files(directory: Path) -> list[Installed]:
     """Return the plugins in *directory* by name: ``wait_limits.py`` is ``wait-limits``.
 
     Files whose names begin with a dot or an underscore are no plugins. Raises OSError if the
-    directory cannot be read.
+    directory cannot be read, or if other users may add files. One with the name of an installed
+    plugin would keep that from being loaded.
     """
+    if writer := foreign_writer(directory):
+        raise OSError(errno.EPERM, f"it is not trusted: {writer}")
     paths = sorted(path for path in directory.iterdir() if path.suffix == ".py")
     return [
         Installed(path.stem.replace("_", "-"), str(path), "", partial(_load, path))
@@ -54,7 +59,11 @@ def _executed(spec: ModuleSpec, execute: Callable[..., None]) -> object:
 
 
 class _UncachedLoader(SourceFileLoader):
-    """Writes no bytecode beside the file, since nothing would remove it."""
+    """Reads and writes no bytecode.
 
-    def set_data(self, *arguments: object, **options: object) -> None:
-        """Keep nothing."""
+    Nothing would remove it, and it may be of another user where the directory is sticky.
+    """
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        """Raise OSError, at which importlib uses no bytecode (``SourceLoader.get_code``)."""
+        raise OSError(f"{path} has no bytecode")

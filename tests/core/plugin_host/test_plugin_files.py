@@ -1,7 +1,10 @@
 """Plugins that are one file each in a directory."""
 
+import importlib.util
+import marshal
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from attrs import evolve
@@ -98,11 +101,21 @@ def test_a_file_that_others_may_write_is_not_loaded(directory, host_of):
     assert "its file is not trusted: every user may write" in state.failure
 
 
-def test_a_file_in_a_directory_that_others_may_write_is_not_loaded(directory, host_of):
-    (directory / "wait_limits.py").write_text(OWNED)
-    directory.chmod(0o777)
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_no_file_of_a_directory_to_which_others_may_add_is_loaded(
+    directory, host_of, install, steady, capsys, mode
+):
+    """Not even in one like /tmp: a file could keep an installed plugin from being loaded."""
+    install("doubled", steady.format(name="doubled"))
+    for name in ("wait_limits", "doubled"):
+        (directory / f"{name}.py").write_text(OWNED)
+    directory.chmod(mode)
 
-    assert state_of(host_of(), "wait-limits").state == "set_aside"
+    host = host_of()
+
+    assert "at_most_3" not in invariants(host)
+    assert state_of(host, "doubled").state == "active"
+    assert f"it is not trusted: every user may write {directory}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["two words.py", "1st.py", "a-b.py"])
@@ -165,3 +178,15 @@ def test_a_strict_host_refuses_a_directory_that_is_not_there(directory, host_of)
 
     with pytest.raises(PluginError, match="no plugins are loaded from there"):
         host_of(strict=True)
+
+
+def test_bytecode_beside_the_file_is_not_run(directory, host_of):
+    """It needs no date of the file, so that whoever may write it would be run."""
+    (directory / "wait_limits.py").write_text(OWNED)
+    code = compile("raise SystemExit('the bytecode was run')", "wait_limits.py", "exec")
+    cache = Path(importlib.util.cache_from_source(str(directory / "wait_limits.py")))
+    cache.parent.mkdir()
+    unchecked = (1).to_bytes(4, "little") + bytes(8)
+    cache.write_bytes(importlib.util.MAGIC_NUMBER + unchecked + marshal.dumps(code))
+
+    assert "at_most_3" in invariants(host_of())
