@@ -12,6 +12,7 @@ from temper_plugin_rightsizer.commands.totals import (
     savings_of,
     total_of,
 )
+from temper_plugin_rightsizer.prices.settings import UNKNOWN
 
 GIB = 1024**3
 CPU = "cpu_request_millis"
@@ -167,6 +168,8 @@ def test_prices_of_the_command_line_replace_all_others():
 def test_a_node_is_priced_by_the_settings_of_its_agent():
     document = {"containers": [], "price_settings": {"core_hour": 0.5, "gib_hour": 0.1}}
 
-    prices = showing().priced(document)["prices"]
+    priced_by_settings = showing().priced(document)
 
+    prices = priced_by_settings["prices"]
     assert (prices["core_hour"], prices["gib_hour"]) == (0.5, 0.1)
+    assert as_lines(priced_by_settings)[-1] == f"a core 0.5, a GiB 0.1 an hour ({UNKNOWN})"

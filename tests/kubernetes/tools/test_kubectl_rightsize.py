@@ -129,6 +129,53 @@ def test_replicas_on_several_nodes_are_one_row(ask):
     assert report["source"] == "agents"
 
 
+def machine(name, kind, cpu="4", memory="16Gi"):
+    made = node(name)
+    labels = {"node.kubernetes.io/instance-type": kind}
+    size = {"cpu": cpu, "memory": memory}
+    return {
+        "metadata": {**made["metadata"], "labels": labels},
+        "status": {**made["status"], "capacity": size, "allocatable": size},
+    }
+
+
+def test_savings_are_priced_by_the_machines_and_the_agents_settings(ask, fleet):
+    machines = [machine("n1", "m5.xlarge"), machine("n2", "rack-7"), machine("n3", "\x1b[31mred")]
+    fleet.answers["/api/v1/nodes"] = in_pages(machines)
+    malformed, good = (fleet.answers[path_of(name)] for name in ("n1", "n2"))
+    fleet.answers[path_of("n1")] = {**malformed, "price_settings": {"core_hour": "free"}}
+    settings = {"core_hour": 0.05, "gib_hour": 0.005, "machines": {"rack-7": 1.0}}
+    fleet.answers[path_of("n2")] = {**good, "price_settings": settings}
+
+    report, _ = reported(ask)
+    table = ask("rightsize").stdout
+
+    rows = {row["type"]: row for row in report["machines"]}
+    assert (rows["m5.xlarge"]["hour"], rows["rack-7"]["hour"]) == (0.192, 1.0)
+    assert rows["rack-7"]["source"] == "the settings"
+    assert rows["\x1b[31mred"]["source"].startswith("no price of the machine type is known")
+    assert rows["m5.xlarge"]["idle_cores"] == 4.0
+    mean = report["prices"]
+    hourly = 12 * mean["core_hour"] + 48 * mean["gib_hour"]
+    assert hourly == pytest.approx(0.192 + 1.0 + 4 * 0.05 + 16 * 0.005, rel=1e-4)
+    savings = report["identified_savings"]
+    assert savings["headroom_per_month"] == pytest.approx(hourly * 730, rel=1e-3)
+    assert "1 x rack-7 (4 cores, 16.0 GiB): 1 an hour" in table
+    assert "\x1b" not in table
+
+
+def test_without_the_right_to_list_nodes_the_settings_price_all(ask, fleet):
+    message = 'nodes is forbidden: User "me" cannot list resource "nodes" in API group ""'
+    fleet.answers["/api/v1/nodes"] = 403, {"kind": "Status", "message": message}
+
+    report, _ = reported(ask)
+
+    assert report["machines"] == []
+    assert report["prices"]["source"].startswith("no price of the machine type is known")
+    assert report["identified_savings"]["headroom_per_month"] is None
+    assert any("prices of machines and idle headroom are not known" in n for n in report["notes"])
+
+
 @pytest.mark.usefixtures("fleet")
 def test_a_leak_is_told_by_the_agent_that_saw_it(ask):
     _, rows = reported(ask)

@@ -10,8 +10,8 @@ WORTH = 0.01
 
 
 NOT_MEASURED = (
-    "PSI of no container was measured: the kernel has none (CONFIG_PSI, psi=1), or the agent has "
-    "just begun"
+    "PSI of no container was measured: the kernel has none (CONFIG_PSI, psi=1), they have no "
+    "cgroup of their own, or the agent has just begun"
 )
 
 

@@ -88,9 +88,9 @@ class ClusterMachines:
             }
 
     def mean(self, prices: Prices) -> tuple[float, float] | None:
-        """Return what a core and a GiB cost in the mean of all nodes. None without nodes."""
-        known = [(machine, priced(machine, prices)) for machine, _ in self._nodes.values()]
-        return mean_prices(known) if known else None
+        """Return what a core and a GiB cost in the mean of all nodes. None without any size."""
+        sized = [machine for machine, _ in self._nodes.values() if machine.cores]
+        return mean_prices((each, priced(each, prices)) for each in sized) if sized else None
 
     def _idle(self, amount: float) -> float | None:
         return round(amount, 3) if self.knows_pods else None

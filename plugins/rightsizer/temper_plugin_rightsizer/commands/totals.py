@@ -206,14 +206,21 @@ def as_lines(document: Row) -> list[str]:
 
 
 def _prices(document: Row) -> Iterator[str]:
-    """Yield how each machine type is priced."""
-    for row in rows(document, "machines"):
+    """Yield how each machine type is priced, or all cores and GiB without machines."""
+    machines = rows(document, "machines")
+    prices = table(document, "prices")
+    if not machines and (source := text(prices, "source")):
+        yield f"{_each(prices)} an hour ({source})"
+    for row in machines:
         yield (
             f"{number(row, 'nodes') or 0:.0f} x {text(row, 'type') or 'unknown machine type'} "
             f"({number(row, 'cores') or 0:g} cores, {number(row, 'gib') or 0:.1f} GiB): "
-            f"{number(row, 'hour') or 0:g} an hour, a core {number(row, 'core_hour') or 0:g}, "
-            f"a GiB {number(row, 'gib_hour') or 0:g} ({text(row, 'source')})"
+            f"{number(row, 'hour') or 0:g} an hour, {_each(row)} ({text(row, 'source')})"
         )
+
+
+def _each(row: Row) -> str:
+    return f"a core {number(row, 'core_hour') or 0:g}, a GiB {number(row, 'gib_hour') or 0:g}"
 
 
 def as_sentence(document: Row) -> str:
