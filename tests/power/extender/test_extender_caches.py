@@ -198,3 +198,14 @@ def test_objects_without_any_field_are_read(cluster):
 
     assert list(cluster.places) == [""]
     assert hardware_of_object({}) == ("", Hardware())
+
+
+def test_of_a_large_profile_little_is_kept():
+    """Hints of a megabyte take 14 in memory, and anybody may write profiles of a namespace."""
+    large = a_profile(name="x" * 1_000_000, hints=["h" * 1000] * 1000)
+    large["spec"]["workloadRef"]["kind"] = "y" * 1_000_000
+
+    workload, profile = profile_of_object(large)
+
+    assert len(workload.kind + workload.name) <= 2 * 254
+    assert sum(map(len, profile.hints)) <= 4096

@@ -12,13 +12,17 @@ from temper_plugin_power.resources.fields import flag_at, number_at, text_at, va
 from temper_plugin_power.workloads.owners import Workload
 
 Object = Mapping[str, Any]
+MOST_HINTS, LONGEST_HINT = 64, 64
+CUT = 254
+"""Characters of a name that are kept, one more than any object may have. Whoever writes profiles of
+a namespace could fill the memory of those who read all of them."""
 
 
 def workload_at(document: Object) -> Workload:
     """Return the workload that a WorkloadProfile is about."""
     namespace = text_at(document, "metadata.namespace")
     kind, name = (text_at(document, f"spec.workloadRef.{key}") for key in ("kind", "name"))
-    return Workload(namespace, kind, name)
+    return Workload(namespace, kind[:CUT], name[:CUT])
 
 
 def profile_at(document: Object) -> PowerProfile:
@@ -32,7 +36,7 @@ def profile_at(document: Object) -> PowerProfile:
         gpu=_demand_at(document, "status.gpu"),
         reason=text_at(document, "status.classificationReason"),
         confidence=number_at(document, "status.confidence"),
-        hints=tuple(map(str, hints)) if isinstance(hints, list) else None,
+        hints=_hints(hints) if isinstance(hints, list) else None,
     )
 
 
@@ -76,6 +80,10 @@ def age_s(document: Object, now: datetime) -> float | None:
 def node_name(document: Object) -> str:
     """Return the node that an object is about."""
     return text_at(document, "spec.nodeName") or text_at(document, "metadata.name")
+
+
+def _hints(hints: list[Any]) -> tuple[str, ...]:
+    return tuple(str(each)[:LONGEST_HINT] for each in hints[:MOST_HINTS])
 
 
 def _demand_at(document: Object, path: str) -> Demand:
