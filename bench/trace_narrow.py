@@ -42,23 +42,26 @@ def measure(rounds: int, trips: int) -> dict[str, Any]:
     with pong(trips) as playing, sleeper() as pid:
         arms = {"node": temper(), "process": temper(pid)}
         runs: dict[str, list[Run]] = {name: [] for name in arms}
+        added: dict[str, list[float]] = {name: [] for name in arms}
         ns_per_trip(playing)
         for number in range(rounds):
             for name in sorted(arms, reverse=number % 2 == 1):
                 base.append(ns_per_trip(playing))
                 done, pair = run(arms[name], playing, trips)
                 runs[name].append(done)
+                added[name].append(done.trip_ns - base[-1])
                 pairs += [pair] if name == "node" else []
-    without, events = statistics.median(base), statistics.median(pairs)
+    events = statistics.median(pairs)
     return {
-        "pair": {"trip_ns": round(without), "events": round(events, 2)},
-        **{name: _figures(done, without, events) for name, done in runs.items()},
+        "pair": {"trip_ns": round(statistics.median(base)), "events": round(events, 2)},
+        **{name: _figures(runs[name], added[name], events) for name in arms},
     }
 
 
-def _figures(runs: list[Run], without_ns: float, events: float) -> dict[str, float]:
+def _figures(runs: list[Run], added_ns: list[float], events: float) -> dict[str, float]:
+    """Return the medians. *added_ns* is the growth of a trip over one without a capture before."""
     return {
-        "in_threads_ns": round(statistics.median(r.trip_ns - without_ns for r in runs) / events, 1),
+        "in_threads_ns": round(statistics.median(added_ns) / events, 1),
         "own_processes_ms": round(statistics.median(r.own_s for r in runs) * 1e3, 1),
         "recorded": round(statistics.median(r.recording.events for r in runs)),
         "bytes": round(statistics.median(r.recording.bytes for r in runs)),

@@ -116,12 +116,15 @@ def _cgroup(driver, pod):
 
 @pytest.mark.usefixtures("placed")
 def test_the_agents_own_command_tells_the_same(node):
-    told = json.loads(node.temper("explain", "default/shop", "--output", "json"))
+    expected = {"shop-write-0": "high", "shop-write-1": "high", "shop-sweep-0": "open"}
 
+    def explained():
+        told = json.loads(node.temper("explain", "default/shop", "--output", "json"))
+        layers = {each["comm"]: each["layer"] for each in told["threads"]}
+        return told if expected.items() <= layers.items() else None
+
+    told = wait_until(explained, f"{expected}, all in one look", FOLLOWED_S)
     assert (told["tier"], told["profile"]) == ("high", "e2e-shop")
-    layers = {each["comm"]: each["layer"] for each in told["threads"]}
-    assert layers["shop-write-0"] == layers["shop-write-1"] == "high"
-    assert layers["shop-sweep-0"] == "open"
     assert node.observe()["steering"]["niced"] == len(("shop-write-0", "shop-write-1"))
 
 
