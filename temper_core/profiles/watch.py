@@ -1,5 +1,7 @@
 """The node's profiles while the agent runs. Edits to files take effect at the next look."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 
 import structlog
@@ -11,6 +13,7 @@ from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.completion import Completion, FindEngine, newest_engine
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import shipped_profiles
+from temper_core.records.profiles import LoadedProfile
 from temper_core.settings.models import Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -61,14 +64,30 @@ def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
     for failure in catalogue.failures:
         if failure not in former.failures:
             log.warning("profile_not_loaded", source=failure.source, reason=failure.reason)
+    _tell_shipped([loaded for loaded in catalogue.profiles if loaded not in former.profiles])
     for loaded in catalogue.profiles:
         if loaded not in former.profiles:
-            log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
-            if loaded.is_file and (who := foreign_writer(Path(loaded.source))):
-                log.warning("file_writable_by_others", path=loaded.source, writer=who)
+            if loaded.is_file:
+                _tell_file(loaded)
             if loaded.expired:
                 log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
     present = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
     for loaded in former.profiles:
         if (loaded.source, loaded.profile.id) not in present:
             log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)
+
+
+def _tell_file(loaded: LoadedProfile) -> None:
+    log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
+    if who := foreign_writer(Path(loaded.source)):
+        log.warning("file_writable_by_others", path=loaded.source, writer=who)
+
+
+def _tell_shipped(newer: Iterable[LoadedProfile]) -> None:
+    """Log the profiles of each plugin in one line."""
+    by_plugin: defaultdict[str, list[str]] = defaultdict(list)
+    for loaded in newer:
+        if not loaded.is_file:
+            by_plugin[loaded.source].append(loaded.profile.id)
+    for source, profiles in by_plugin.items():
+        log.info("profiles_loaded", source=source, profiles=len(profiles))

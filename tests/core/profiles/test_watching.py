@@ -90,6 +90,14 @@ def test_each_change_is_told_in_the_log_once(watch_on, write):
     assert {entry["source"] for entry in logs} == {str(path)}
 
 
+def test_the_profiles_of_a_plugin_are_one_line_of_the_log(watch_on, shipping):
+    with capture_logs() as logs:
+        watch_on(shipping("web", "api"), shipping("batch"))
+
+    shown = [(entry["event"], entry["source"], entry["profiles"]) for entry in logs]
+    assert shown == [("profiles_loaded", "plugin0", 2), ("profiles_loaded", "plugin1", 1)]
+
+
 CHILD = 'id = "mine"\nextends = "one"\n'
 
 
