@@ -23,6 +23,7 @@ READERS = {
     "safe_mode/requests.py": "the start of a request, to be shown",
     "safe_mode/state_file.py": "the start of a request, to be shown",
     "scheduler/clocks.py": "the start of a mode, to be shown",
+    "testing.py": "the time of an event that a test records",
 }
 """The modules of the core that read the wall clock, and why a jump is harmless there."""
 

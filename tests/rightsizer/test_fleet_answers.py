@@ -350,8 +350,9 @@ def saying_that_all_use(cpus, **labels):
 @pytest.mark.parametrize("output", ["table", "json", "csv", "markdown"])
 def test_names_of_a_hostile_server_cannot_drive_a_terminal(output):
     names = dict.fromkeys(("namespace", "pod", "container", "owner_kind", "owner_name"), HOSTILE)
+    asked_for = {"constraint": "min"}  # any other is refused
 
-    with answering(saying_that_all_use("1", **names)) as address:
+    with answering(saying_that_all_use("1", **names, **asked_for)) as address:
         options = ["--prometheus", address, "--hours", "1", "--output", output]
         done = subprocess.run([TEMPER, "rightsize", *options], capture_output=True, check=False)
 
