@@ -1,7 +1,7 @@
 """The node's profiles while the agent runs. Edits to files take effect at the next look."""
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import structlog
@@ -56,38 +56,33 @@ class ProfileWatch:
         former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
         if self.catalogue == former:
             return False
-        _tell(former, self.catalogue)
+        _log_changes(former, self.catalogue)
         return True
 
 
-def _tell(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
+def _log_changes(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
     for failure in catalogue.failures:
         if failure not in former.failures:
             log.warning("profile_not_loaded", source=failure.source, reason=failure.reason)
-    _tell_shipped([loaded for loaded in catalogue.profiles if loaded not in former.profiles])
-    for loaded in catalogue.profiles:
-        if loaded not in former.profiles:
-            if loaded.is_file:
-                _tell_file(loaded)
-            if loaded.expired:
-                log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
+    _log_loaded([loaded for loaded in catalogue.profiles if loaded not in former.profiles])
     present = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
     for loaded in former.profiles:
         if (loaded.source, loaded.profile.id) not in present:
             log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)
 
 
-def _tell_file(loaded: LoadedProfile) -> None:
+def _log_loaded(newer: Sequence[LoadedProfile]) -> None:
+    """Log each file, and the profiles that a plugin ships in one line."""
+    for source, count in Counter(each.source for each in newer if not each.is_file).items():
+        log.info("profiles_loaded", source=source, profiles=count)
+    for loaded in newer:
+        if loaded.is_file:
+            _log_file(loaded)
+        if loaded.expired:
+            log.warning("profile_expired", profile=loaded.profile.id, expired=loaded.expired)
+
+
+def _log_file(loaded: LoadedProfile) -> None:
     log.info("profile_loaded", source=loaded.source, profile=loaded.profile.id)
     if who := foreign_writer(Path(loaded.source)):
         log.warning("file_writable_by_others", path=loaded.source, writer=who)
-
-
-def _tell_shipped(newer: Iterable[LoadedProfile]) -> None:
-    """Log the profiles of each plugin in one line."""
-    by_plugin: defaultdict[str, list[str]] = defaultdict(list)
-    for loaded in newer:
-        if not loaded.is_file:
-            by_plugin[loaded.source].append(loaded.profile.id)
-    for source, profiles in by_plugin.items():
-        log.info("profiles_loaded", source=source, profiles=len(profiles))
