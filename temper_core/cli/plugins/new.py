@@ -54,12 +54,8 @@ def _words(name: str) -> dict[str, str]:
             f"the name {name!r:.80} does not fit: lower-case letters, digits and single hyphens, "
             f"{LONGEST_NAME} characters at most"
         )
-    module = name.replace("-", "_")
-    return {"name": name, "module": module, "prefix_waits": f"{module}_waits", "version": _minor()}
-
-
-def _minor() -> str:
-    return ".".join(__version__.split(".")[:2])
+    minor = ".".join(__version__.split(".")[:2])
+    return {"name": name, "module": name.replace("-", "_"), "version": minor}
 
 
 def _refuse_installed(name: str) -> None:
@@ -108,8 +104,14 @@ def _filled(template: Traversable, words: Mapping[str, str]) -> str:
 
 
 def _write_new(path: Path, text: str) -> None:
+    """Write the whole file, or nothing. Raises InputError if it exists or has no room."""
     try:
-        with path.open("x", encoding="utf-8") as file:
+        file = path.open("x", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    try:
+        with file:
             file.write(text)
     except OSError as error:
+        path.unlink()
         raise InputError(f"{path}: {error.strerror}") from error

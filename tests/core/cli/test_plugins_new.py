@@ -1,5 +1,7 @@
 """``temper plugins new``: what it writes works at once."""
 
+import errno
+import io
 import subprocess
 import sys
 import tempfile
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from temper_core import InputError
 from temper_core.cli.plugins import new
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -87,6 +90,25 @@ def test_a_failure_leaves_nothing(tmp_path, monkeypatch):
     done = CliRunner().invoke(new.command, ["slow-pods", "--directory", str(tmp_path)])
 
     assert done.exit_code != 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(tmp_path, monkeypatch):
+    class Full(io.StringIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def open_full(path, *_, **__):
+        path.touch()
+        return Full()
+
+    monkeypatch.setattr(Path, "open", open_full)
+    done = CliRunner().invoke(
+        new.command, ["slow-pods", "--file", "--directory", str(tmp_path)], standalone_mode=False
+    )
+
+    assert isinstance(done.exception, InputError)
+    assert "No space left on device" in str(done.exception)
     assert list(tmp_path.iterdir()) == []
 
 
