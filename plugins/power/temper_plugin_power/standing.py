@@ -1,4 +1,4 @@
-"""What a pod is to placement: by its own annotations, then by the profile of its workload."""
+"""The class of a pod for placement: by its own annotations, then by its workload's profile."""
 
 from attrs import frozen
 
@@ -21,7 +21,7 @@ class Standing:
 
     @property
     def class_origin(self) -> str:
-        """Where the class comes from, for people."""
+        """The source of the class, for people."""
         return f"{self.class_source} {self.profile}".strip()
 
 

@@ -14,6 +14,17 @@ from tests.kubernetes.power.conftest import SETTINGS
 PERFORMANCE = {"joulie.io/workload-class": "performance"}
 
 
+def replica_set(deployment):
+    """Return the reference of a pod to the ReplicaSet of *deployment*."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": f"{deployment}-7c9f",
+        "uid": unique("uid"),
+        "controller": True,
+    }
+
+
 def test_an_annotated_pod_has_a_profile_by_its_hints(yard):
     yard.leads(yard.operator())
 
@@ -45,15 +56,8 @@ def deployed(yard, name):
             "spec": {"replicas": 0, "selector": selector, "template": template},
         },
     )
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": f"{name}-7c9f",
-        "uid": unique("uid"),
-        "controller": True,
-    }
     labels = {"pod-template-hash": "7c9f", "app": name}
-    yard.run(f"{name}-7c9f-x", labels=labels, ownerReferences=[owner])
+    yard.run(f"{name}-7c9f-x", labels=labels, ownerReferences=[replica_set(name)])
     return made
 
 
@@ -264,14 +268,8 @@ def test_an_empty_selector_is_all_nodes(yard, selector):
 def test_an_owner_that_no_object_can_be_keeps_no_other_workload_from_its_profile(yard, name):
     """The API server takes a reference to an owner with any name."""
     yard.leads(yard.operator())
-    owner = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": f"{name}-7c9f",
-        "uid": unique("uid"),
-        "controller": True,
-    }
-    yard.run("hostile", labels={"pod-template-hash": "7c9f"}, ownerReferences=[owner])
+    labels = {"pod-template-hash": "7c9f"}
+    yard.run("hostile", labels=labels, ownerReferences=[replica_set(name)])
     time.sleep(1)
 
     yard.run("solver", annotations=PERFORMANCE)

@@ -35,10 +35,10 @@ VERDICTS = {
 )
 @output_option
 def dialect_command(*, asked: PrometheusQuestion, pods: Path | None, output: str) -> int:
-    """Show the dialect of Kepler in a Prometheus, and whether its energy tells pods apart.
+    """Show the dialect of Kepler in a Prometheus, and whether its energy differs by pod.
 
     For each node the ratios of DRAM to package energy of its pods are compared. Where five pods or
-    more have one ratio, the energy cannot tell them apart. Exit code 1 if this holds for all pods
+    more have one ratio, the energy does not differ by pod. Exit code 1 if this holds for all pods
     or no pod has energy, 2 for a wrong option, 3 if a server does not answer.
     """
     if asked.url is None:

@@ -33,7 +33,7 @@ PODS = Query("/api/v1/pods", fields="status.phase!=Failed,status.phase!=Succeede
 
 @frozen
 class Scope:
-    """Which nodes are in scope, and the prefixes of annotations, the strongest first."""
+    """The nodes in scope, and the prefixes of annotations, the strongest first."""
 
     node_selector: str
     prefixes: tuple[str, ...]
@@ -41,7 +41,7 @@ class Scope:
 
 @define
 class Watches:
-    """What is known of a cluster, from ``start`` to ``close``."""
+    """The state of a cluster, from ``start`` to ``close``."""
 
     scope: Scope
     pods: PodTable

@@ -1,4 +1,4 @@
-"""What the watches have told of a cluster. It is kept while the API server is away."""
+"""The state of a cluster as of the last watch. It is kept while the API server is away."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -79,7 +79,7 @@ class Cluster:
         return eviction.node_class if eviction is not None and is_recent else None
 
     def pressure(self, oldest: float, newest: float) -> float:
-        """Return how full performance nodes are, 0 to 100, by twins told between these times."""
+        """Return how full performance nodes are, 0 to 100, by twins updated between these times."""
         return mean_use(
             place.report.twin.headroom
             for place in self._performing.values()
@@ -87,7 +87,7 @@ class Cluster:
         )
 
     def stale(self, oldest: float, newest: float) -> Iterable[str]:
-        """Return the nodes whose twin was not told between these times."""
+        """Return the nodes whose twin was not updated between these times."""
         return [
             name
             for name, place in self.places.items()

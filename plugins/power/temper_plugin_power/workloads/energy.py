@@ -1,4 +1,4 @@
-"""What the energy that Kepler attributes to pods can say about them.
+"""The evidence in the energy that Kepler attributes to pods.
 
 Kepler 0.9 and older models the energy of each zone by counters of the processor. Kepler 0.10 and
 newer shares every zone of a node by CPU time alone, so that the ratio of two zones is the same for
@@ -27,7 +27,7 @@ class Dialect(StrEnum):
 
 @frozen
 class Energy:
-    """The power of a workload in watts, and whether its parts say anything."""
+    """The power of a workload in watts, and whether its parts are evidence."""
 
     package_w: float
     dram_w: float
@@ -63,7 +63,7 @@ class Ratios:
 
     @property
     def are_one(self) -> bool:
-        """Whether they say nothing of any pod. A node with few active pods is not judged."""
+        """Whether they are no evidence for any pod. A node with few active pods is not judged."""
         return self.pods >= LEAST_ACTIVE_PODS and self.spread < LEAST_SPREAD
 
 
