@@ -68,6 +68,9 @@ NARROWEST = 80
 lines by itself."""
 PIPED_WIDTH = 10_000
 """Columns of a console without a terminal, so that nothing is folded for programs."""
+WIDEST_COLUMN = 100
+"""Letters to which ``columns`` widens a column. Otherwise one text of a megabyte, which anybody may
+write into an object of a cluster, would lengthen every line by a megabyte."""
 FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})
 """Columns of ``table_of`` whose text is folded. The others are kept on one line."""
 MOST_NAMED = 5
@@ -218,9 +221,12 @@ def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Tab
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines in which each column is as wide as its widest cell. Needs no rich."""
+    """Return lines in which each column is as wide as its widest cell. Needs no rich.
+
+    A cell of more than ``WIDEST_COLUMN`` letters is kept whole, and lengthens its own line alone.
+    """
     cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [min(max(map(len, column)), WIDEST_COLUMN) for column in zip(*cells, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         for row in cells

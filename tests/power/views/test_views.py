@@ -136,6 +136,15 @@ def test_a_pod_whose_annotation_says_performance_needs_no_profile(run):
     assert told.startswith("shop/Deployment/solver is of class performance")
 
 
+def test_a_long_text_of_one_profile_lengthens_no_line_of_another(run):
+    long = profile("long", classificationReason="none", cpu={"bound": "x" * 100_000})
+    lines = run(
+        "profiles", [long, *(profile(f"solver-{n}") for n in range(50))]
+    ).stdout.splitlines()
+    assert "x" * 100_000 in lines[1]
+    assert max(len(line) for line in lines[2:]) < 500
+
+
 def test_profiles_are_listed_by_namespace_kind_and_name(run):
     objects = [profile("b"), profile("a", namespace="z"), profile("a")]
 
