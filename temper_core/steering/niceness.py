@@ -148,7 +148,7 @@ class Niceness:
             return
         for tid, held in taken.items():
             try:
-                _take(tid, held.nice)
+                _take(tid, held)
             except PermissionError:
                 self.problem = NO_RIGHT
             except OSError:  # it has just ended
@@ -288,15 +288,30 @@ def give_back_all(record: NiceRecord, proc_root: str = "/proc") -> GivenBack:
     return GivenBack(changed, len(denied), record.is_foreign)
 
 
-def _take(tid: int, nice: int) -> None:
-    """Set the value of a thread, so that its children do not inherit it. Raises OSError."""
+def _take(tid: int, held: _Held) -> None:
+    """Set the value of a thread, so that its children do not inherit it. Raises OSError.
+
+    The record was written since the thread was looked at, so that another thread may have its id.
+    """
+    if not is_same_thread(tid, held.start_ns):
+        raise ProcessLookupError(tid)
     set_reset_on_fork(tid, is_set=True)
     try:
-        os.setpriority(os.PRIO_PROCESS, tid, nice)
+        os.setpriority(os.PRIO_PROCESS, tid, held.nice)
     except OSError:
         with suppress(OSError):  # it has just ended
             set_reset_on_fork(tid, is_set=False)
         raise
+    if not is_same_thread(tid, held.start_ns):
+        with suppress(OSError):
+            _take_back(tid, held.nice)
+
+
+def _take_back(tid: int, nice: int) -> None:
+    """Undo ``_take`` for another thread that got the id in between. Raises OSError."""
+    if os.getpriority(os.PRIO_PROCESS, tid) == nice:
+        os.setpriority(os.PRIO_PROCESS, tid, 0)
+    set_reset_on_fork(tid, is_set=False)
 
 
 def _nice_of(tid: int) -> int | None:

@@ -32,6 +32,7 @@ from tests.core.steering.processes import until
 from tests.core.steering.user_space.plans import at, rule, steered
 
 BOOST = -5
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 INHERITED_BY_NONE = os.SCHED_OTHER | os.SCHED_RESET_ON_FORK
 FORKS = "import os, time; os.fork(); time.sleep(600)"
 EXECUTES = """
@@ -189,6 +190,55 @@ def test_another_thread_of_the_same_id_is_left_alone(niceness, sleeper):
     niceness.follow([other], 0.0)
 
     assert (nice_of(sleeper), niceness.held) == (0, 0)
+
+
+def replaced(process):
+    """End a process, and return another one that has its id."""
+    if not LAST_PID.exists():
+        pytest.skip("only a kernel with CHECKPOINT_RESTORE lets a test choose an id")
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        LAST_PID.write_text(str(process.pid - 1))
+        other = subprocess.Popen(["sleep", "600"])
+        if other.pid == process.pid:
+            return other
+        other.kill()  # a process of somebody else took the id
+        other.wait()
+    pytest.skip("the id of the ended process is not free")
+
+
+@pytest.mark.parametrize("moment", ["record", "flag", "value"])
+def test_a_thread_that_gets_the_id_in_between_is_left_alone(tmp_path, monkeypatch, moment):
+    first = subprocess.Popen(["sleep", "600"])
+    while start_of(first.pid) > time.clock_gettime(time.CLOCK_BOOTTIME) * 1e9 - 1e8:
+        time.sleep(0.01)  # two starts have to be ticks apart
+    others = []
+
+    class Record(NiceRecord):
+        def write(self, threads):
+            problem = super().write(threads)
+            if moment == "record":
+                others.append(replaced(first))
+            return problem
+
+    def flagged(tid, *, is_set):
+        if moment == "flag" and not others:
+            others.append(replaced(first))
+        set_reset_on_fork(tid, is_set=is_set)
+        if moment == "value" and not others:
+            others.append(replaced(first))
+
+    monkeypatch.setattr(niceness_module, "set_reset_on_fork", flagged)
+    niceness = Niceness(Record(tmp_path), is_allowed=True)
+    niceness.follow([wanted(first.pid)], 0.0)
+    (other,) = others
+
+    try:
+        assert (nice_of(other.pid), os.sched_getscheduler(other.pid)) == (0, os.SCHED_OTHER)
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_threads_that_are_no_longer_judged_are_released(niceness, sleeper):
