@@ -33,6 +33,8 @@ DEPENDENT = {
     "kube_client": "TLS, processes and threads",
     "trainer/test_thread_commands.py": "processes and signals",
     "trainer/test_thread_sampling.py": "files of /proc",
+    "trainer/training/test_bundles.py": "parsers",
+    "trainer/training/test_observing.py": "processes and signals",
 }
 """Folders and files that a second version runs, and what of Python they depend on."""
 

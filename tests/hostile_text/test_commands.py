@@ -142,6 +142,10 @@ COMMANDS = {
     "trace flight-recorder start": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
     "trace flight-recorder status": [SETTINGS],
     "trace list": [SETTINGS],
+    "train observe": [
+        ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
+        ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
+    ],
     "wakes": [(*SETTINGS, "--seconds", "5")],
 }
 """Arguments of each command that shows data. NAME stands for a pod of the list."""

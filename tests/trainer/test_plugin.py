@@ -15,10 +15,11 @@ def contributions(host):
     return [each.record for each in host.gather("temper_commands", Command)]
 
 
-def test_both_commands_are_added_to_temper_profiles(contributions):
+def test_the_commands_are_added_to_temper_and_temper_profiles(contributions):
     added = {(each.under, each.name) for each in contributions}
 
-    assert added == {("temper profiles", "record"), ("temper profiles", "test")}
+    profiles = {("temper profiles", "record"), ("temper profiles", "test")}
+    assert added == {("temper", "train"), *profiles}
 
 
 def test_each_command_is_loaded_under_its_own_name(contributions):

@@ -1,4 +1,4 @@
-"""Records the threads of a workload, and tests profiles on recordings."""
+"""Records the threads of a workload, tests profiles on recordings, and trains profiles."""
 
 from typing import TYPE_CHECKING
 
@@ -14,8 +14,9 @@ GROUP = "temper profiles"
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper profiles record`` and ``temper profiles test``."""
+    """Contribute ``temper train``, ``temper profiles record`` and ``temper profiles test``."""
     return [
+        Command("train", "Measure the threads of a program under load.", _load_train),
         Command("record", "Record the threads of a live program.", _load_record, under=GROUP),
         Command("test", "Test a profile on recorded threads.", _load_test, under=GROUP),
     ]
@@ -29,6 +30,12 @@ def temper_settings() -> list[SettingsTable]:
 
 def _load_record() -> "click.Command":
     from temper_plugin_trainer.commands.record import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_train() -> "click.Command":
+    from temper_plugin_trainer.commands.train import command  # noqa: PLC0415 - slow
 
     return command
 

@@ -1,14 +1,16 @@
 """Samples processes periodically and accumulates the counters of their threads.
 
 A sample reads two files per thread: ``schedstat`` (fs/proc/base.c, ``proc_pid_schedstat``: time on
-a CPU, time waiting for one, number of runs) and ``comm``. Of a process it reads ``stat``,
-``cmdline``, ``exe`` and its parent's name.
+a CPU, time waiting for one, number of runs) and ``comm``. With ``sleeps`` it also reads ``status``
+(switches by reason) and ``wchan`` (the kernel function that the thread sleeps in), as
+proc_pid_status(5) and proc_pid_wchan(5) describe. Of a process it reads ``stat``, ``cmdline``,
+``exe`` and its parent's name.
 """
 
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,18 +23,38 @@ from temper_plugin_trainer.titles import clean_title
 
 NS_PER_S = 1_000_000_000
 LONGEST_COMMAND_LINE = 4_096
+LONGEST_FUNCTION = 64
 _STAT_SIZE = 1_024
+_STATUS_SIZE = 4_096
+_VOLUNTARY, _INVOLUNTARY = b"\nvoluntary_ctxt_switches:", b"\nnonvoluntary_ctxt_switches:"
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
 _STATE, _PARENT, _FLAGS, _THREADS, _START = 0, 1, 6, 17, 19
 _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
 class ThreadCounters(NamedTuple):
-    """A thread's counters since it began: ns on a CPU, ns waiting for one, number of runs."""
+    """A thread's counters since it began: ns on a CPU, ns waiting for one, number of runs.
+
+    ``sleeps`` are its voluntary switches and ``preemptions`` the others, both 0 if not read.
+    """
 
     run_ns: int = 0
     delay_ns: int = 0
     runs: int = 0
+    sleeps: int = 0
+    preemptions: int = 0
+
+    def since(self, earlier: "ThreadCounters") -> "ThreadCounters":
+        """Return the increase since *earlier*."""
+        return ThreadCounters(*(now - then for now, then in zip(self, earlier, strict=True)))
+
+
+class SampledInterval(NamedTuple):
+    """All threads between two samples: its length, the increase of their counters, their number."""
+
+    seconds: float
+    used: ThreadCounters
+    threads: int
 
 
 class Origin(NamedTuple):
@@ -50,7 +72,8 @@ class Origin(NamedTuple):
 class SeenThread:
     """One sampled thread, which lived for ``lived_s`` from the age of ``age_s`` on, -1 if unknown.
 
-    ``names`` are its other names.
+    ``names`` are its other names. ``peak`` is its largest share of a CPU between two samples, and
+    ``sleeps_in`` the number of samples in which it slept, by kernel function.
     """
 
     comm: str
@@ -63,20 +86,26 @@ class SeenThread:
     lived_s: float
     age_s: float = -1.0
     origin: Origin = Origin()
+    pid: int = 0
+    tid: int = 0
+    peak: float = 0.0
+    sleeps_in: Mapping[str, int] = field(factory=dict)
 
 
 @define(eq=False)
 class _Thread:
+    tid: int
     base: ThreadCounters
     since_s: float
     age_s: float
     last: ThreadCounters
     last_s: float
     names: Counter[str] = field(factory=Counter)
+    peak: float = 0.0
+    sleeps_in: Counter[str] = field(factory=Counter)
 
     def seen(self, process: "_Process", *, leader: bool) -> SeenThread:
         comm, *others = [name for name, _ in self.names.most_common()]
-        used = ThreadCounters(*(now - then for now, then in zip(self.last, self.base, strict=True)))
         return SeenThread(
             comm,
             tuple(others),
@@ -84,10 +113,14 @@ class _Thread:
             process.title,
             leader,
             process.container,
-            used,
+            self.last.since(self.base),
             self.last_s - self.since_s,
             self.age_s,
             process.origin,
+            process.pid,
+            self.tid,
+            self.peak,
+            dict(self.sleeps_in),
         )
 
 
@@ -128,7 +161,8 @@ class _Process:
 class ThreadSampler:
     """Samples the threads of the processes of *source*. ``look`` may raise MachineError.
 
-    The first sample is the baseline. *host* is the host name that is hidden in titles.
+    The first sample is the baseline. *host* is the host name that is hidden in titles. With
+    *sleeps*, switches by reason and wait channels are read too.
     """
 
     def __init__(
@@ -138,11 +172,16 @@ class ThreadSampler:
         host: str = "",
         proc_root: Path | str = Path("/proc"),
         clock: Callable[[], float] = lambda: time.clock_gettime(time.CLOCK_BOOTTIME),
+        sleeps: bool = False,
     ) -> None:
         self._source = source
         self._host = host
         self._root = str(proc_root)
         self._clock = clock
+        self._reads_sleeps = sleeps
+        self._increase = ThreadCounters()
+        self.intervals: list[SampledInterval] = []
+        """What all threads did between each two samples, without those that ended in between."""
         self._began_s: float | None = None
         self._ends_s = 0.0
         self._alive: dict[int, _Process] = {}
@@ -178,6 +217,7 @@ class ThreadSampler:
         if self._began_s is None:
             self._require_counters()
             self._began_s = now
+        self._increase = ThreadCounters()
         processes = self._source.processes()
         for pid in [pid for pid in self._alive if pid not in processes]:
             self._ended.append(self._alive.pop(pid))
@@ -185,6 +225,10 @@ class ThreadSampler:
             process = self._met(pid, container)
             if process is not None:
                 self._look_at(process, now)
+        if self._ends_s:
+            threads = sum(len(process.threads) for process in self._alive.values())
+            seconds = now - self._ends_s
+            self.intervals.append(SampledInterval(seconds, self._increase, threads))
         self._ends_s = now
 
     def seen(self) -> Iterator[SeenThread]:
@@ -231,25 +275,46 @@ class ThreadSampler:
             process.ended.append(process.threads.pop(tid))
 
     def _note(self, process: _Process, tid: int, home: str, now: float) -> None:
-        words = read_once(f"{home}/schedstat", _STAT_SIZE).split()
-        counters = ThreadCounters(*map(int, words[:3]))
+        counters = self._counters(home)
         comm = read_once(f"{home}/comm", _STAT_SIZE).decode("utf-8", "replace").removesuffix("\n")
         known = process.threads.get(tid)
         if known is not None and counters.run_ns < known.last.run_ns:  # the id is in use again
             process.ended.append(process.threads.pop(tid))
             known = None
         if known is None:
-            known = process.threads[tid] = self._begun(home, counters, now)
+            known = process.threads[tid] = self._begun(tid, home, counters, now)
+        self._note_increase(known, counters, now)
         known.last, known.last_s = counters, now
         known.names[comm] += 1
+        if self._reads_sleeps and (function := _function_in(home)):
+            known.sleeps_in[function] += 1
 
-    def _begun(self, home: str, counters: ThreadCounters, now: float) -> _Thread:
+    def _note_increase(self, thread: _Thread, counters: ThreadCounters, now: float) -> None:
+        """Add what *thread* did since its last sample, or since its start if it is new."""
+        is_new = thread.last is counters
+        increase = counters.since(thread.base if is_new else thread.last)
+        since_s = thread.since_s if is_new else thread.last_s
+        if now > since_s:
+            thread.peak = max(thread.peak, increase.run_ns / NS_PER_S / (now - since_s))
+        sums = (mine + theirs for mine, theirs in zip(self._increase, increase, strict=True))
+        self._increase = ThreadCounters(*sums)
+
+    def _counters(self, home: str) -> ThreadCounters:
+        words = read_once(f"{home}/schedstat", _STAT_SIZE).split()
+        counters = ThreadCounters(*map(int, words[:3]))
+        if not self._reads_sleeps:
+            return counters
+        status = read_once(f"{home}/status", _STATUS_SIZE)
+        sleeps, preemptions = _count(status, _VOLUNTARY), _count(status, _INVOLUNTARY)
+        return counters._replace(sleeps=sleeps, preemptions=preemptions)
+
+    def _begun(self, tid: int, home: str, counters: ThreadCounters, now: float) -> _Thread:
         stat = self._stat(home)
         if stat is not None and self._is_young(stat.start_s):
             since_s = max(stat.start_s, self._began_s or 0.0)
-            return _Thread(ThreadCounters(), since_s, 0.0, counters, now)
+            return _Thread(tid, ThreadCounters(), since_s, 0.0, counters, now)
         age_s = max(0.0, now - stat.start_s) if stat is not None else -1.0
-        return _Thread(counters, now, age_s, counters, now)
+        return _Thread(tid, counters, now, age_s, counters, now)
 
     def _is_young(self, start_s: float) -> bool:
         """Whether it has started since the first sample, and not only become visible."""
@@ -315,6 +380,21 @@ def _parsed(stat: bytes) -> _Stat | None:
     start_s, used_s = int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S
     is_child = bool(int(fields[_FLAGS]) & PF_FORKNOEXEC)
     return _Stat(comm, start_s, used_s, int(fields[_PARENT]), is_child)
+
+
+def _count(status: bytes, key: bytes) -> int:
+    """Return the number behind *key* in a ``status``, 0 if it is missing."""
+    words = status.partition(key)[2].split(maxsplit=1)
+    return int(words[0]) if words else 0
+
+
+def _function_in(home: str) -> str:
+    """Return the kernel function that a thread sleeps in. Empty if it runs, or if none is shown."""
+    try:
+        name = read_once(f"{home}/wchan", _STAT_SIZE).decode("ascii", "replace")
+    except OSError:  # a kernel without CONFIG_KALLSYMS, or without the right to read it
+        return ""
+    return "" if name == "0" else name[:LONGEST_FUNCTION]
 
 
 def _numbers(folder: str) -> list[int]:

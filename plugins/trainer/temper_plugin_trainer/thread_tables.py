@@ -149,10 +149,10 @@ def parse_thread_table(text: str, *, source: str) -> ThreadTable:
         document = _with_titles(parse_json(text, source=source), source)
         table = fit(document, ThreadTable, source=source)
     except DocumentError as error:
-        raise _in_one_line(source, error.problems) from error
+        raise in_one_line(source, error.problems) from error
     problems = list(_misfits(table))
     if problems:
-        raise _in_one_line(source, problems)
+        raise in_one_line(source, problems)
     return table
 
 
@@ -205,7 +205,8 @@ def _misfits(table: ThreadTable) -> Iterator[str]:
                 yield f"threads[{number}].{name}: must be at most {LONGEST_COMM} bytes of UTF-8"
 
 
-def _in_one_line(source: str, problems: Sequence[str]) -> DocumentError:
+def in_one_line(source: str, problems: Sequence[str]) -> DocumentError:
+    """Return an error of the first of *problems* and the number of the others, on one line."""
     problem = "".join(char if char.isprintable() else REPLACEMENT for char in problems[0])
     if len(problem) > LONGEST_PROBLEM:
         problem = f"{problem[:LONGEST_PROBLEM]}…"

@@ -1,1 +1,1 @@
-"""``temper profiles record`` and ``temper profiles test``."""
+"""``temper train``, ``temper profiles record`` and ``temper profiles test``."""

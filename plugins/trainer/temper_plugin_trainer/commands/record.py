@@ -3,23 +3,17 @@
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import click
 
-from temper_core import (
-    InputError,
-    configure_logs,
-    find_pod_cgroups,
-    load_settings,
-    read_machine,
-)
+from temper_core import read_machine
 from temper_core.console import FiniteRange, held_interruptions, is_interrupted
-from temper_plugin_trainer.process_trees import CgroupProcesses, ProcessSource, ProcessTrees
+from temper_plugin_trainer.commands.subjects import source_of
+from temper_plugin_trainer.output_files import reserved, write_whole
+from temper_plugin_trainer.process_trees import ProcessSource
 from temper_plugin_trainer.recording import UNKNOWN, drafted_table, recorded_table
 from temper_plugin_trainer.sampling import ThreadSampler
 from temper_plugin_trainer.thread_tables import ThreadTable, thread_table_text
@@ -55,18 +49,10 @@ def command(
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
     draft = _draft(options["program"], options["version"], options["repeated_by"])
-    with _reserved(output) as file:
-        sampler = _sampled(_source(pids, pod, options["settings"]), seconds)
+    with reserved(output) as file:
+        sampler = _sampled(source_of(pids, pod, options["settings"]), seconds)
         sampler.close()
         _write(recorded_table(draft, sampler), output, file)
-
-
-def _source(pids: tuple[int, ...], pod: str | None, settings: Path | None) -> ProcessSource:
-    if pod is None:
-        return ProcessTrees(pids)
-    configure_logs("warning")
-    cgroups = find_pod_cgroups(pod, load_settings(settings))
-    return CgroupProcesses(cgroups.directories, cgroups.container)
 
 
 def _sampled(source: ProcessSource, seconds: float) -> ThreadSampler:
@@ -91,43 +77,12 @@ def _draft(program: str | None, version: str, repeated_by: str) -> ThreadTable:
     )
 
 
-@contextmanager
-def _reserved(output: Path) -> Iterator[FileIO | None]:
-    """Create the file before recording, and remove it if nothing was recorded.
-
-    It stays open, since the owner of its directory may put a link in its place meanwhile.
-    """
-    if str(output) == "-":
-        yield None
-        return
-    try:
-        file = output.open("xb", buffering=0)
-    except FileExistsError as error:
-        why = "already exists; remove it or name another file"
-        raise InputError(f"{output}: {why}") from error
-    except OSError as error:
-        raise InputError(f"{output}: {error.strerror or error}") from error
-    is_written = False
-    try:
-        with file:
-            yield file
-        is_written = True
-    finally:
-        if not is_written:
-            output.unlink(missing_ok=True)
-
-
 def _write(table: ThreadTable, output: Path, file: FileIO | None) -> None:
     text = thread_table_text(table)
     if file is None:
         sys.stdout.write(text)
         return
-    left = text.encode()
-    try:
-        while left:
-            left = left[file.write(left) :]
-    except OSError as error:
-        raise InputError(f"{output}: {error.strerror or error}") from error
+    write_whole(file, text.encode(), output)
     threads = sum(row.count for row in table.threads)
     used = f"{table.cpus_used:.2f} CPUs used in {table.seconds:.1f} s"
     click.echo(

@@ -1,0 +1,1 @@
+"""Training: from the observed threads of a program under load to thread groups."""
