@@ -31,7 +31,8 @@ CHANGED_SINCE = "another process has changed it since, so it stays"
 class KernelValue:
     """A file of the kernel with its value before the change.
 
-    ``now`` is the value as it was read back after the change, None until that has happened.
+    ``now`` is the value as it was read back after the change, None until that has happened: also
+    while a second change is under way.
     """
 
     path: str = field(validator=matches_re(r"/[ -~]{1,400}"))
@@ -82,7 +83,8 @@ class KernelValues:
         """
         known = self._values.get(str(path))
         before = known.before if known else read_value(path)
-        self._record(KernelValue(str(path), before, known.now if known else None))
+        # After a kill before the second record, any value of the file may be this one.
+        self._record(KernelValue(str(path), before))
         try:
             write_value(path, value)
             now = read_value(path)

@@ -2,6 +2,9 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -56,6 +59,37 @@ def test_a_crash_between_the_record_and_the_file_gives_the_value_back_too(state,
     KernelValues(state).take_over()
 
     assert limit.read_text() == "150"
+
+
+KILLED_AFTER_THE_SECOND_WRITE = """
+import os, signal, sys
+from pathlib import Path
+from temper_core import KernelValues
+from temper_core.instruments.state_directory import InstrumentDirectory
+from temper_core.restoring import kernel_values
+
+values = KernelValues(InstrumentDirectory(Path(sys.argv[1]), "power", 1_000_000))
+limit = Path(sys.argv[2])
+values.change(limit, "90")
+write = kernel_values.write_value
+
+def write_and_die(path, value):
+    write(path, value)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+kernel_values.write_value = write_and_die
+values.change(limit, "80")
+"""
+
+
+def test_a_kill_within_a_second_change_gives_the_first_value_back(made, state, limit):
+    program = [sys.executable, "-c", KILLED_AFTER_THE_SECOND_WRITE, str(made.state), str(limit)]
+    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    assert limit.read_text() == "80"
+
+    done = KernelValues(state).take_over()
+
+    assert (done.left, limit.read_text()) == ((), "150")
 
 
 def test_a_value_that_somebody_else_has_changed_since_stays(state, limit):
