@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 from temper_core.plan.render import plan_document
 from temper_plugin_rightsizer.store.packing import pack
+from temper_plugin_trainer.training.bundles import packed_bundle
 from tests.console.observations import WINDOW, an_observation
 from tests.core.cli.conftest import load_fakes
 from tests.hostile_text.hostile import Poison
 from tests.podlists import make_podlist
 from tests.rightsizer.shapes import learned, window
+from tests.trainer.training.bundled import bundle, thread
 
 SPARED = ("schema_version", "mode", "kind", "tier", "severity", "level", "state", "at", "key")
 """Keys whose values commands compare with words of their own."""
@@ -176,9 +178,21 @@ def write_trace(folder: Path):
     (folder / "trace.txt").write_text("".join(lines), errors="replace")
 
 
+def write_bundle(folder: Path):
+    """Write a bundle of threads whose names are hostile."""
+    poison = Poison(most=1)
+    threads = [
+        thread(poison.text(f"gc{n}")[:15], n, 0.5, 500, container=poison.text("c"))
+        for n in range(1, 30)
+    ]
+    made = bundle(*threads, reason=Poison().text("no")[:1000], problems=(poison.text("idle"),))
+    (folder / "bundle.gz").write_bytes(packed_bundle(made))
+
+
 def write_files(folder: Path):
     """Write the files that the commands read."""
     write_trace(folder)
+    write_bundle(folder)
     poison = Poison(OF_PODS)
     pods = make_podlist(12, seed=3)
     for item in pods["items"]:

@@ -142,6 +142,7 @@ COMMANDS = {
     "trace flight-recorder start": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
     "trace flight-recorder status": [SETTINGS],
     "trace list": [SETTINGS],
+    "train analyze": [("bundle.gz",), ("bundle.gz", "--output", "json"), (ARGUMENT,)],
     "train observe": [
         ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
         ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),

@@ -1,9 +1,9 @@
 """Converts sampled threads to the rows of a table. Alike short-lived ones become one row."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from temper_plugin_trainer.name_families import name_family
 from temper_plugin_trainer.sampling import SeenThread, ThreadCounters
 from temper_plugin_trainer.thread_tables import MOST_THREADS, TableThread
 
@@ -15,8 +15,6 @@ MOST_NAMES = 64
 LEAST_SHARE = 1e-6
 NS_PER_S = 1_000_000_000
 NS_PER_US = 1_000
-
-_NUMBER = re.compile(r"\d+")
 
 
 def table_threads(seen: Iterable[SeenThread], seconds: float) -> tuple[TableThread, ...]:
@@ -44,7 +42,7 @@ def _grouped(seen: Iterable[SeenThread], seconds: float) -> Iterator[Sequence[Se
 
 def _kind(thread: SeenThread) -> object:
     # Process ids, ports and counts in titles make no difference of kind.
-    title = _NUMBER.sub("0", thread.title)
+    title = name_family(thread.title, "0")
     kind = thread.container, thread.process, title, thread.leader, thread.comm
     return *kind, thread.origin, thread.age_s < 0
 

@@ -2,10 +2,11 @@
 
 import click
 
+from temper_plugin_trainer.commands.train_analyze import analyze_command
 from temper_plugin_trainer.commands.train_observe import observe_command
 
 command = click.Group(
     "train",
-    commands=[observe_command],
-    help="Measure the threads of a program, under its load.",
+    commands=[analyze_command, observe_command],
+    help="Measure the threads of a program, and group them by what they do.",
 )
