@@ -2,9 +2,17 @@
 
 import os
 import stat
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+
+ACCESS_LIST = "system.posix_acl_access"
+"""The extended attribute of a POSIX access control list (acl(5)): a version, then entries."""
+_VERSION, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
+_USER, _GROUP, _MASK = 0x02, 0x08, 0x10
+"""Tags of entries (include/uapi/linux/posix_acl.h)."""
+_WRITE = 0x02
 
 
 def foreign_writer(path: Path) -> str:
@@ -35,3 +43,18 @@ def _writers(target: Path, above: Iterable[Path]) -> Iterator[str]:
                 yield f"every user may write {place}"
             if status.st_mode & stat.S_IWGRP and status.st_gid not in (0, os.getegid()):
                 yield f"group {status.st_gid} may write {place}"
+            yield from _listed_writers(place)
+
+
+def _listed_writers(place: Path) -> Iterator[str]:
+    """Yield the users and groups to whom an access control list lets *place* be written."""
+    try:
+        content = os.getxattr(place, ACCESS_LIST)
+        entries = [*_ENTRY.iter_unpack(content[_VERSION.size :])]
+    except (OSError, struct.error):  # it has no list
+        return
+    mask = next((rights for tag, rights, _ in entries if tag == _MASK), _WRITE)
+    own = {_USER: ("user", os.geteuid()), _GROUP: ("group", os.getegid())}
+    for tag, rights, number in entries:
+        if tag in own and rights & mask & _WRITE and number not in (0, own[tag][1]):
+            yield f"{own[tag][0]} {number} may write {place}, by its access control list"

@@ -1,10 +1,11 @@
 """Which other users may change a file that the agent trusts."""
 
 import os
+import struct
 
 import pytest
 
-from temper_core.foreign_writers import foreign_writer
+from temper_core.foreign_writers import ACCESS_LIST, foreign_writer
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving a file away needs root")
 OTHER = 12345
@@ -73,3 +74,32 @@ def test_what_is_not_there_has_no_writer(tmp_path, name):
     (tmp_path / "loop").symlink_to("loop")
 
     assert foreign_writer(tmp_path / name) == ""
+
+
+USER, GROUP = 0x02, 0x08
+ANY = 0xFFFF_FFFF
+
+
+def set_access_list(path, tag, number, rights, mask):
+    """Let a user or a group have *rights* to *path*, as setfacl(1) does."""
+    entries = [(1, 7, ANY), (tag, rights, number), (4, 5, ANY), (0x10, mask, ANY), (0x20, 5, ANY)]
+    packed = b"".join(struct.pack("<HHI", *entry) for entry in sorted(entries))
+    try:
+        os.setxattr(path, ACCESS_LIST, struct.pack("<I", 2) + packed)
+    except OSError as error:
+        pytest.skip(f"the file system has no access control lists: {error}")
+
+
+@pytest.mark.parametrize(("tag", "who"), [(USER, "user"), (GROUP, "group")])
+def test_whoever_an_access_control_list_lets_write_is_named(file, tag, who):
+    set_access_list(file.parent, tag, OTHER, 7, 7)
+
+    expected = f"{who} {OTHER} may write {file.parent}, by its access control list"
+    assert foreign_writer(file) == expected
+
+
+@pytest.mark.parametrize(("rights", "mask"), [(5, 7), (7, 5)])
+def test_who_may_only_read_by_an_access_control_list_is_not_named(file, rights, mask):
+    set_access_list(file, USER, OTHER, rights, mask)
+
+    assert foreign_writer(file) == ""
