@@ -15,6 +15,7 @@ import attrs
 import yaml
 
 from temper_core.settings.models import Settings
+from temper_plugin_dashboard.options import Options as DashboardOptions
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_linter.limits import Limits
 from temper_plugin_power.settings.power import PowerSettings
@@ -38,6 +39,7 @@ THE_CHARTS_OWN = frozenset(
 """Settings that only the chart sets, because they depend on its other objects."""
 
 PLUGINS = {
+    "dashboard": DashboardOptions,
     "kubernetes": Options,
     "linter": Limits,
     "power": PowerSettings,

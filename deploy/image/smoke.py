@@ -25,6 +25,7 @@ PLUGINS = {
     "builtin-profiles",
     "console",
     "core",
+    "dashboard",
     "density",
     "kubernetes",
     "linter",

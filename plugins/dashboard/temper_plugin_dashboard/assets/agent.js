@@ -1,0 +1,96 @@
+// Requests to the agent that serves this page. All paths are relative, so that the page works behind a proxy's prefix.
+
+const IDLE_MS = 15 * 60 * 1000;
+const session = { token: "", until: 0 };
+
+export class AgentError extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export const isSignedIn = () => session.token !== "" && Date.now() < session.until;
+
+// The token stays in this page's memory. It is gone with a reload, and after 15 minutes without an action.
+export function signIn(token) {
+  session.token = token;
+  session.until = Date.now() + IDLE_MS;
+}
+
+export function signOut() {
+  session.token = "";
+}
+
+async function answered(path, options) {
+  let response;
+  try {
+    response = await fetch(path, { cache: "no-store", ...options });
+  } catch {
+    throw new AgentError(0, "the agent does not answer");
+  }
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text.slice(0, 300);
+  try {
+    message = JSON.parse(text).error ?? message;
+  } catch {
+    // a proxy's own page
+  }
+  throw new AgentError(response.status, message || `status ${response.status}`);
+}
+
+export async function read(path, options) {
+  return (await answered(path, options)).json();
+}
+
+export async function readText(path) {
+  return (await answered(path)).text();
+}
+
+function authorized() {
+  if (!isSignedIn()) {
+    signOut();
+    throw new AgentError(401, "no token is entered, or it has expired");
+  }
+  session.until = Date.now() + IDLE_MS;
+  return { authorization: `Bearer ${session.token}` };
+}
+
+export async function act(method, path, body) {
+  const headers = { ...authorized(), "content-type": "application/json" };
+  const response = await answered(path, { method, headers, body: body && JSON.stringify(body) });
+  return response.json();
+}
+
+export async function download(path, name) {
+  const response = await answered(path, { headers: authorized() });
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}
+
+// Calls onLook for each new snapshot, and onState with whether the agent answers. Returns a function that ends it.
+export function follow(onLook, onState) {
+  let source;
+  let timer;
+  const open = () => {
+    source = new EventSource("dashboard/looks");
+    source.addEventListener("look", (event) => {
+      onState(true);
+      onLook(JSON.parse(event.data));
+    });
+    source.addEventListener("open", () => onState(true));
+    source.addEventListener("error", () => {
+      onState(false);
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5000);
+    });
+  };
+  open();
+  return () => {
+    clearTimeout(timer);
+    source.close();
+  };
+}

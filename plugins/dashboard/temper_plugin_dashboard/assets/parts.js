@@ -1,0 +1,194 @@
+// Parts that several views share.
+
+import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
+import { AgentError, read } from "./agent.js";
+import { podName } from "./format.js";
+
+const remembered = new Map();
+
+// The document at a path, read again whenever look changes. The previous one stays until then.
+export function useDocument(path, look, load = read) {
+  const [state, setState] = useState(() => ({ path, data: remembered.get(path) ?? null, error: null }));
+  useEffect(() => {
+    let isCurrent = path !== null;
+    if (!isCurrent || (document.hidden && remembered.has(path))) return undefined;
+    load(path).then(
+      (data) => {
+        remembered.set(path, data);
+        if (isCurrent) setState({ path, data, error: null });
+      },
+      (error) => isCurrent && setState((old) => ({ ...old, path, error })),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [path, look]);
+  return state.path === path ? state : { path, data: remembered.get(path) ?? null, error: null };
+}
+
+// What a view shows of a document: the error, a line while it loads, or what children returns of it.
+export function Loaded({ from, missing, children }) {
+  const { data, error } = from;
+  const isAbsent = error instanceof AgentError && error.status === 404;
+  if (isAbsent && missing) return html`<p class="empty">${missing} <span class="dim">(${error.message})</span></p>`;
+  return html`
+    ${error && html`<p class="problem" role="alert">${error.message}</p>`}
+    ${data ? children(data) : !error && html`<p class="empty">Reading …</p>`}
+  `;
+}
+
+export function Panel({ title, path, command, children, aside }) {
+  return html`
+    <section class="panel" aria-label=${title}>
+      <header><h2>${title}</h2>${aside}</header>
+      ${children}
+      ${(path || command) &&
+      html`<footer class="source">
+        ${path && html`Source: <a href=${path}>/${path}</a>`}${path && command && " · "}${command &&
+        html`on a terminal: <code>${command}</code>`}
+      </footer>`}
+    </section>
+  `;
+}
+
+export function Fact({ name, value, note, level }) {
+  return html`<div class=${`fact ${level ?? ""}`}><dt>${name}</dt><dd>${value}</dd>${note && html`<dd class="note">${note}</dd>`}</div>`;
+}
+
+export const TierName = ({ tier }) =>
+  tier ? html`<span class=${`tier tier-${tier}`}>${tier}</span>` : html`<span class="dim">–</span>`;
+
+export const PodLink = ({ namespace, pod }) =>
+  html`<a href=${`#/pod/${encodeURIComponent(namespace)}/${encodeURIComponent(pod)}`}>${podName({ namespace, pod })}</a>`;
+
+// A bar behind a number: ratio from 0 to 1.
+export function Bar({ ratio, children }) {
+  const width = `${Math.max(0, Math.min(1, ratio || 0)) * 100}%`;
+  return html`<span class="bar"><span class="fill" style=${{ width }}></span><span>${children}</span></span>`;
+}
+
+const compare = (a, b) => {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (a === null || a === undefined) return b === null || b === undefined ? 0 : -1;
+  if (b === null || b === undefined) return 1;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+};
+
+// A table that can be sorted by each column and filtered by text.
+// columns: {name, value(row), show(row), isNumber, help}; sort: [index of a column, whether descending].
+export function Table({ caption, columns, rows, keyOf, sort = [0, false], most = 300, hasFilter = true, empty }) {
+  const [[by, isDescending], setSort] = useState(sort);
+  const [filter, setFilter] = useState("");
+  const shown = useMemo(() => {
+    const needle = filter.toLowerCase();
+    const matching = needle
+      ? rows.filter((row) => columns.some((column) => String(column.value(row) ?? "").toLowerCase().includes(needle)))
+      : [...rows];
+    const { value } = columns[by];
+    return matching.sort((a, b) => (isDescending ? -1 : 1) * compare(value(a), value(b)));
+  }, [rows, filter, by, isDescending]);
+  if (!rows.length) return html`<p class="empty">${empty}</p>`;
+  const chosen = (index) => setSort([index, index === by ? !isDescending : Boolean(columns[index].isNumber)]);
+  return html`
+    ${hasFilter &&
+    rows.length > 5 &&
+    html`<label class="filter">Filter <input type="search" value=${filter} onInput=${(event) => setFilter(event.target.value)} /></label>`}
+    <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+      <table>
+        <caption class="unseen">${caption}</caption>
+        <thead>
+          <tr>
+            ${columns.map(
+              (column, index) => html`<th
+                scope="col"
+                class=${column.isNumber ? "number" : ""}
+                aria-sort=${index === by ? (isDescending ? "descending" : "ascending") : "none"}
+              >
+                <button type="button" title=${column.help ?? ""} onClick=${() => chosen(index)}>${column.name}</button>
+              </th>`,
+            )}
+          </tr>
+        </thead>
+        <tbody>
+          ${shown.slice(0, most).map(
+            (row) => html`<tr key=${keyOf(row)}>
+              ${columns.map(
+                (column) => html`<td class=${column.isNumber ? "number" : ""}>${(column.show ?? column.value)(row)}</td>`,
+              )}
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>
+    ${shown.length > most && html`<p class="dim">${most} of ${shown.length} rows. The filter finds the others.</p>`}
+  `;
+}
+
+// A question before an action. Escape and a click on Cancel answer no.
+export function Confirm({ question, detail, label, onYes, onNo, children }) {
+  const dialog = useRef(null);
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  const submitted = (event) => {
+    event.preventDefault();
+    onYes(new FormData(event.target));
+  };
+  return html`
+    <dialog ref=${dialog} aria-label=${question} onClose=${onNo}>
+      <form onSubmit=${submitted}>
+        <h2>${question}</h2>
+        ${detail && html`<p>${detail}</p>`}
+        ${children}
+        <p class="buttons">
+          <button type="button" onClick=${() => dialog.current.close()}>Cancel</button>
+          <button type="submit" class="main">${label}</button>
+        </p>
+      </form>
+    </dialog>
+  `;
+}
+
+// Charts of equal times; series: [name, values, colour].
+export function Chart({ title, times, series, write }) {
+  const place = useRef(null);
+  const chart = useRef(null);
+  const data = [times, ...series.map(([, values]) => values)];
+  useEffect(() => {
+    const colours = getComputedStyle(document.documentElement);
+    const dim = colours.getPropertyValue("--dim");
+    const line = colours.getPropertyValue("--line");
+    const axis = { stroke: dim, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+    const options = {
+      width: place.current.clientWidth,
+      height: 160,
+      legend: { live: false },
+      tzDate: (seconds) => window.uPlot.tzDate(new Date(seconds * 1000), "UTC"),
+      cursor: { drag: { x: true, y: false } },
+      scales: { y: { range: (_, low, high) => [0, Math.max(high, 0.01) * 1.1] } },
+      axes: [axis, { ...axis, size: 60, values: (_, ticks) => ticks.map(write) }],
+      series: [
+        {},
+        ...series.map(([label, , colour]) => ({
+          label,
+          stroke: colours.getPropertyValue(colour),
+          width: 1.5,
+          value: (_, value) => write(value),
+          points: { show: false },
+        })),
+      ],
+    };
+    chart.current = new window.uPlot(options, data, place.current);
+    const resized = new ResizeObserver(([entry]) => chart.current.setSize({ width: entry.contentRect.width, height: 160 }));
+    resized.observe(place.current);
+    return () => {
+      resized.disconnect();
+      chart.current.destroy();
+    };
+  }, []);
+  useEffect(() => {
+    chart.current?.setData(data);
+  }, [times]);
+  const last = series.map(([name, values]) => `${name} ${write(values[values.length - 1])}`).join(", ");
+  return html`<figure><figcaption>${title}</figcaption><div ref=${place} role="img" aria-label=${`${title}: now ${last}`}></div></figure>`;
+}

@@ -1,0 +1,84 @@
+"""The dashboard in the agent: the page, its files, and what it follows."""
+
+from collections.abc import Iterable
+from mimetypes import guess_type
+from pathlib import Path
+
+from temper_core import Answer, Endpoint, OpenInstrument, Request, Snapshot
+from temper_plugin_dashboard.history import History
+from temper_plugin_dashboard.looks import Looks
+from temper_plugin_dashboard.options import Options
+
+ASSETS = Path(__file__).parent / "assets"
+PAGE = "index.html"
+NOT_FOUND = 404
+
+
+class Dashboard(OpenInstrument):
+    """Serves the page at ``/``. The page reads all else from the agent's own endpoints."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._history = History()
+        self._looks = Looks()
+        self._assets = {
+            path.relative_to(ASSETS).as_posix(): path
+            for path in ASSETS.rglob("*")
+            if path.is_file()
+        }
+
+    def tell(self, snapshot: Snapshot) -> None:
+        """Keep the figures of the window, and tell open pages."""
+        self._history.add(snapshot)
+        self._looks.tell(snapshot)
+
+    def endpoints(self) -> Iterable[Endpoint]:
+        """Serve the page, its files, its settings, its charts' figures and its stream."""
+        return (
+            Endpoint("get-dashboard", "GET", "/", "The page.", self._page, media_type="text/html"),
+            Endpoint(
+                "get-dashboard-file",
+                "GET",
+                "/dashboard/files/{file:path}",
+                "A file of the page.",
+                self._asset,
+                parameters={"file": "The path of the file."},
+            ),
+            Endpoint(
+                "get-dashboard-settings",
+                "GET",
+                "/dashboard/settings",
+                "Whether the page offers actions.",
+                lambda _: {"actions": self._options.actions},
+            ),
+            Endpoint(
+                "get-dashboard-history",
+                "GET",
+                "/dashboard/history",
+                "The node's use of CPUs, pressure and violations over the last hour.",
+                lambda _: self._history.document(),
+            ),
+            Endpoint(
+                "follow-snapshots",
+                "GET",
+                "/dashboard/looks",
+                "The time and mode of each new snapshot, as server-sent events.",
+                lambda _: Answer(media_type="text/event-stream", stream=self._looks.stream()),
+                media_type="text/event-stream",
+            ),
+        )
+
+    def close(self) -> None:
+        """End the streams."""
+        self._looks.close()
+
+    def _page(self, _request: Request) -> Answer:
+        return Answer(media_type="text/html; charset=utf-8", file=self._assets[PAGE])
+
+    def _asset(self, request: Request) -> Answer:
+        name = request.query["file"]
+        path = self._assets.get(name)
+        if path is None:
+            return Answer(b"there is no such file\n", "text/plain", NOT_FOUND)
+        kind = guess_type(name)[0] or "text/plain"
+        return Answer(media_type=f"{kind}; charset=utf-8", file=path)

@@ -1,0 +1,30 @@
+"""A headless Chromium for tests that look at pages."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start a Chromium of the PATH. Skip the test if there is none."""
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+    if path is None:
+        pytest.skip("no Chromium in the PATH: scripts/install-browser installs one as root")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()

@@ -1,0 +1,138 @@
+"""The page in a real browser, on a real agent."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from tests.dashboard.dashboard_agent import HOSTILE_NAME, DashboardAgent
+
+VIEWS = {
+    "": "Now",
+    "layers": "Layers: planned and real",
+    "pods": "Pods",
+    "pod//shop": "Why it is there",
+    "threads": "Busiest threads",
+    "lint": "Broken promises",
+    "events": "Events",
+    "traces": "Traces",
+    "rightsizing": "Recommended requests and limits",
+    "power": "Power",
+    "profiles": "Profiles of pods",
+    "plugins": "Plugins",
+}
+
+
+def open_view(page, agent, view, heading=None):
+    page.goto(f"{agent.address}#/{view}")
+    page.get_by_role("heading", name=heading or VIEWS[view], exact=True).wait_for()
+    page.get_by_text("Reading …").first.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_opens_by_its_link_and_is_accessible(page, agent, view, scheme):
+    page.emulate_media(color_scheme=scheme)
+    open_view(page, agent, view)
+
+    found = Axe().run(page)
+
+    grave = [
+        (violation["id"], violation["nodes"][0]["html"])
+        for violation in found.response["violations"]
+        if violation["impact"] in {"serious", "critical"}
+    ]
+    assert grave == []
+
+
+def test_every_view_is_in_the_list_and_names_its_source(page, agent):
+    open_view(page, agent, "")
+    links = page.get_by_role("navigation").get_by_role("link")
+
+    addresses = {
+        address.removeprefix("#/")
+        for address in (link.get_attribute("href") for link in links.all())
+    }
+
+    served = agent.read("openapi.json")["paths"]
+    assert addresses == {view for view in VIEWS if not view.startswith("pod/")}
+    for view in addresses:
+        open_view(page, agent, view)
+        sources = page.locator(".source a")
+        assert sources.count() > 0, view
+        for source in sources.all():
+            path, _, _query = source.get_attribute("href").partition("?")
+            assert f"/{path}" in served, view
+
+
+def test_the_node_is_shown_as_the_agent_observes_it(page, agent):
+    open_view(page, agent, "")
+    seen = agent.read("observe")
+
+    assert page.get_by_role("status").inner_text().startswith("Only observing")
+    assert page.locator(".cpu").count() == seen["machine"]["cpus"]
+    assert page.get_by_text(f"{seen['machine']['cpus']} CPUs", exact=True).count() == 1
+
+
+def test_threads_of_a_pod_are_shown_by_name_whatever_it_contains(page, agent):
+    open_view(page, agent, "pods")
+    page.get_by_role("link", name="shop", exact=True).click()
+    page.get_by_role("cell", name="worker-1", exact=True).wait_for()
+
+    assert page.get_by_role("cell", name=HOSTILE_NAME, exact=True).count() == 1
+    assert page.locator("img").count() == 0
+    assert page.get_by_text("workload rule 'shop'").count() > 0
+
+
+def test_a_pod_that_is_not_there_is_named(page, agent):
+    page.goto(f"{agent.address}#/pod/no%2Fwhere/%3Cb%3E")
+
+    page.get_by_role("alert").filter(has_text="The pod no/where/<b> is not on this node").wait_for()
+
+
+def test_an_unknown_view_is_the_node(page, agent):
+    open_view(page, agent, "nowhere/%E0%A4%A", "Now")
+
+
+def test_a_table_is_sorted_and_filtered_by_keyboard(page, agent):
+    open_view(page, agent, "threads")
+    names = page.locator("tbody tr td:first-child")
+    page.get_by_label("Filter").fill("worker-")
+    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+
+    page.get_by_role("button", name="Thread", exact=True).focus()
+    page.keyboard.press("Enter")
+    ascending = names.all_inner_texts()
+    page.keyboard.press("Enter")
+    descending = names.all_inner_texts()
+
+    assert ascending == ["worker-1", "worker-2"]
+    assert descending == ["worker-2", "worker-1"]
+
+
+def test_the_page_follows_the_agent(page, agent):
+    open_view(page, agent, "")
+    window = page.locator(".facts dd").first
+    before = window.inner_text()
+
+    page.wait_for_function(
+        "before => document.querySelector('.facts dd').innerText !== before", arg=before
+    )
+
+
+def test_an_agent_that_stops_is_named_and_one_that_is_back_is_followed(
+    browser,
+    program,  # noqa: ARG001 - it has to run
+    tmp_path,
+):
+    agent = DashboardAgent(tmp_path)
+    agent.start()
+    page = browser.new_page()
+    try:
+        page.goto(agent.address)
+        page.get_by_role("status").filter(has_text="Only observing").wait_for()
+        agent.stop()
+        page.get_by_role("status").filter(has_text="The agent does not answer").wait_for()
+        agent.start()
+        page.get_by_role("status").filter(has_text="Only observing").wait_for()
+    finally:
+        page.close()
+        agent.stop()
