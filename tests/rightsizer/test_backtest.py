@@ -264,6 +264,28 @@ def test_a_file_that_is_no_history_is_one_line(tmp_path, content):
         demands_of_history(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE container SET namespace = x'00'",
+        "UPDATE container SET uid = x'00'",
+        "UPDATE interval SET at = 'noon'",
+        "UPDATE interval SET at = 1e308",
+        "UPDATE interval SET at = -9223372036854775808",
+        "UPDATE interval SET demand = 7",
+    ],
+)
+def test_values_of_other_types_in_a_history_are_one_line(tmp_path, change):
+    history = History(lambda: tmp_path, 2**24, clock=lambda: 2 * HOUR_S)
+    demand = over_hours(lambda _: window(("hot", 0.95)), hours=1)
+    history.add(HOUR_S, 300, {ContainerKey("u", "shop", "web", "app"): demand})
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute(change)
+
+    with pytest.raises(InputError, match=r"demand\.sqlite: "):
+        demands_of_history(tmp_path / FILE)
+
+
 def test_a_history_with_an_endless_view_is_refused(tmp_path):
     path = tmp_path / FILE
     with closing(sqlite3.connect(path)) as database:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import MachineError
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.store import history as history_module
 from temper_plugin_rightsizer.store.history import (
@@ -395,6 +397,16 @@ def test_a_start_up_in_a_start_up_is_damage():
 
     with pytest.raises(DamagedError):
         unpack(pack(demand))
+
+
+@pytest.mark.parametrize("count", ["Infinity", "NaN", "-1", "1" + "0" * 400])
+def test_counters_that_nothing_counts_to_are_damage(count):
+    packed = pack(IntervalDemand())
+    (length,) = struct.unpack_from("<H", packed)
+    head = f"[{{}}, [{count}]]".encode()
+
+    with pytest.raises(DamagedError):
+        unpack(struct.pack("<H", len(head)) + head + packed[2 + length :])
 
 
 @given(st.binary(max_size=300))

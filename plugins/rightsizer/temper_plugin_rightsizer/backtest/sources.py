@@ -13,7 +13,7 @@ from urllib.parse import quote
 from temper_core import InputError
 from temper_plugin_rightsizer.backtest.samples import Name, Place, Sample, demand_at
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
-from temper_plugin_rightsizer.store.history import INTERVALS, require_shape
+from temper_plugin_rightsizer.store.history import INTERVALS, require_interval, require_shape
 from temper_plugin_rightsizer.store.packing import DamagedError, unpack
 
 COLUMNS = (
@@ -66,13 +66,14 @@ def demands_of_history(path: Path) -> dict[Place, IntervalDemand]:
             # Between its steps SQLite lets Python take Ctrl-C.
             database.set_progress_handler(lambda: 0, STEPS_BETWEEN)
             require_shape(database)
-            for uid, namespace, pod, container, at, packed in database.execute(INTERVALS):
-                name = "/".join(filter(None, (namespace, pod, container)))
+            for row in database.execute(INTERVALS):
+                key, at, packed = require_interval(row)
+                name = "/".join(filter(None, (key.namespace, key.pod, key.container)))
                 try:
                     demand = unpack(packed)
                 except DamagedError:
                     continue
-                demand_at(demands, name, uid, at).merge(demand)
+                demand_at(demands, name, key.uid, at).merge(demand)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     return demands

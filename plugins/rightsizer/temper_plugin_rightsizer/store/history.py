@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -27,6 +27,8 @@ READ_S = 2.0
 MOST_DAYS_MERGED = 100
 """Days of single containers that are merged at once, which takes some 0.3 s."""
 PAGE_BYTES = 4096
+LATEST = 2**40
+"""Seconds since 1970. The kernel's clock ends before (``KTIME_SEC_MAX``)."""
 VERSION = 3
 TAKEN_UP = (2,)
 """Versions whose rows this one reads as they are. The file gets this version."""
@@ -165,11 +167,10 @@ class History:
                 " ORDER BY at DESC",
                 (since, wanted, wanted),
             )
-            for *names, at, packed in rows:
-                if not all(isinstance(name, str) for name in names):
-                    raise sqlite3.DatabaseError("the name of a container is no text")
+            for row in rows:
+                key, at, packed = require_interval(row)
                 try:
-                    yield ContainerKey(*names), at, unpack(packed)
+                    yield key, at, unpack(packed)
                 except DamagedError as error:
                     self.defect = f"an interval of the history is damaged: {error}"
 
@@ -296,6 +297,22 @@ def require_shape(database: sqlite3.Connection) -> None:
         expected = own.execute(_SHAPE).fetchall()
     if database.execute(_SHAPE).fetchmany(len(expected) + 1) != expected:
         raise sqlite3.DatabaseError("it is no history of this version")
+
+
+def require_interval(row: Sequence[object]) -> tuple[ContainerKey, int, bytes]:
+    """Return the container, the beginning and the demand of a *row* of ``INTERVALS``.
+
+    Raises sqlite3.DatabaseError for values of other types: SQLite keeps any in any column.
+    """
+    *names, at, packed = row
+    texts = [name for name in names if isinstance(name, str)]
+    if len(texts) != len(names):
+        raise sqlite3.DatabaseError("the name of a container is no text")
+    if not isinstance(at, int) or not 0 <= at <= LATEST:
+        raise sqlite3.DatabaseError("an interval begins at no time")
+    if not isinstance(packed, bytes):
+        raise sqlite3.DatabaseError("the demand of an interval is no bytes")
+    return ContainerKey(*texts), at, packed
 
 
 def _used_pages(database: sqlite3.Connection) -> int:

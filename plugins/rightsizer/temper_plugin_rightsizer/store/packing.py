@@ -17,6 +17,7 @@ from temper_plugin_rightsizer.demand.interval import (
 from temper_plugin_rightsizer.demand.window import MOST_RANKS
 
 _LENGTH = Struct("<H")
+MOST = 2**63
 
 
 class DamagedError(Exception):
@@ -85,10 +86,15 @@ def _parts(packed: bytes) -> Iterator[bytes]:
 def _names(names: object) -> dict[str, int]:
     if not isinstance(names, dict) or len(names) > MOST_NAMES:
         raise DamagedError("the names are no table")
-    return {str(name): int(seconds) for name, seconds in names.items()}
+    return {str(name): int(_count(seconds)) for name, seconds in names.items()}
 
 
 def _counts(counts: list[float]) -> Counts:
-    if not all(isinstance(count, (int, float)) for count in counts):
-        raise DamagedError("a counter is no number")
-    return Counts(*counts)  # type: ignore[arg-type]  # a damaged count is no danger
+    return Counts(*map(_count, counts))  # type: ignore[arg-type]  # a float in place of an int
+
+
+def _count(count: object) -> float:
+    """Return a counter. Larger ones, and infinite ones, overflow where they are added."""
+    if not isinstance(count, (int, float)) or not 0 <= count <= MOST:
+        raise DamagedError("a counter is no number that anything here counts to")
+    return count
