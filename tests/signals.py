@@ -1,8 +1,13 @@
-"""The signals that nohup, and a shell for what it runs in the background, have a process ignore."""
+"""The signals that nohup, and a shell for what it runs in the background, have a process ignore.
+
+And signals to a thread that waits for them.
+"""
 
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 FROM_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
@@ -33,6 +38,28 @@ def ignoring(numbers: Iterable[int]) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def interrupting(number: int) -> Iterator[None]:
+    """Send a signal to this thread as soon as it waits for one in sigtimedwait(2)."""
+    thread = threading.current_thread()
+    wait_channel = Path(f"/proc/self/task/{thread.native_id}/wchan")
+    is_over = threading.Event()
+
+    def interrupt() -> None:
+        while not wait_channel.read_text().startswith("do_sigtimedwait"):
+            if is_over.wait(0.01):
+                return
+        signal.pthread_kill(thread.ident or 0, number)
+
+    sending = threading.Thread(target=interrupt)
+    sending.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        sending.join()
 
 
 def _do_nothing(_number: int, _frame: object) -> None: ...

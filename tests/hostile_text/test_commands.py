@@ -147,6 +147,7 @@ COMMANDS = {
         ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
         ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
     ],
+    "train synthesize": [("bundle.gz",), (ARGUMENT,), ("bundle.gz", "--cpu-request", ARGUMENT)],
     "wakes": [(*SETTINGS, "--seconds", "5")],
 }
 """Arguments of each command that shows data. NAME stands for a pod of the list."""

@@ -23,7 +23,7 @@ from temper_plugin_trainer.thread_tables import (
     thread_table_text,
 )
 from tests.patience import PATIENCE_S
-from tests.signals import ignoring
+from tests.signals import ignoring, interrupting
 
 TEMPER = Path(sys.executable).with_name("temper")
 
@@ -140,13 +140,10 @@ def test_a_file_that_is_there_is_kept(sleeper, tmp_path):
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_recording_keeps_what_was_recorded(ending, sleeper, tmp_path):
     path = tmp_path / "shop.json"
-    recorder = threading.main_thread().ident
-    waiting = threading.Timer(0.3, signal.pthread_kill, (recorder, ending))
-    waiting.start()
 
-    result = run("record", "--pid", sleeper.pid, "--seconds", 600, "-o", path)
+    with interrupting(ending):
+        result = run("record", "--pid", sleeper.pid, "--seconds", 600, "-o", path)
 
-    waiting.join()
     assert result.exit_code == 0
     assert "interrupted" in result.stderr
     assert len(read_thread_table(path).threads) == 1

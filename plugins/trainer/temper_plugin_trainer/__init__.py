@@ -16,7 +16,7 @@ GROUP = "temper profiles"
 def temper_commands() -> list[Command]:
     """Contribute ``temper train``, ``temper profiles record`` and ``temper profiles test``."""
     return [
-        Command("train", "Measure the threads of a program, and group them.", _load_train),
+        Command("train", "Measure the threads of a program, for a profile.", _load_train),
         Command("record", "Record the threads of a live program.", _load_record, under=GROUP),
         Command("test", "Test a profile on recorded threads.", _load_test, under=GROUP),
     ]

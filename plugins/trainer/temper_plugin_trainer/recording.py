@@ -55,7 +55,12 @@ def recorded_table(draft: ThreadTable, sampler: ThreadSampler) -> ThreadTable:
 
 def _program_of(rows: tuple[TableThread, ...]) -> str:
     busiest = max(rows, key=lambda row: row.cpus_used)
-    return _NO_PROGRAM.sub("-", busiest.process.lower()).strip("-._+") or UNKNOWN
+    return program_id(busiest.process)
+
+
+def program_id(process: str) -> str:
+    """Return the name of a *process* as the ``program`` of a table."""
+    return _NO_PROGRAM.sub("-", process.lower()).strip("-._+") or UNKNOWN
 
 
 def _kernel(release: str) -> str:

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 from temper_core import DocumentError, InputError, MachineError
 from temper_plugin_trainer.commands.train import command
 from temper_plugin_trainer.training.bundles import read_bundle
+from tests.signals import interrupting
 
 SCRIPT = """
 import time
@@ -78,24 +79,18 @@ def test_a_program_that_ends_early_is_told(path):
 
 
 def test_an_interruption_ends_the_observation_and_the_program(path):
-    ending = threading.Timer(1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    ending.start()
+    with interrupting(signal.SIGINT):
+        result = observe("--command", IDLE, "--seconds", 600, "--no-agent", output=path)
 
-    result = observe("--command", IDLE, "--seconds", 600, "--no-agent", output=path)
-
-    ending.join()
     assert result.exit_code == 1
     assert read_bundle(path).problems[0].startswith("interrupted after")
     assert not descendants()
 
 
 def test_an_interrupted_warm_up_leaves_no_file(path):
-    ending = threading.Timer(1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
-    ending.start()
+    with interrupting(signal.SIGINT):
+        result = observe("--command", IDLE, "--warm-up", 600, "--no-agent", output=path)
 
-    result = observe("--command", IDLE, "--warm-up", 600, "--no-agent", output=path)
-
-    ending.join()
     assert isinstance(result.exception, InputError)
     assert not path.exists()
     assert not descendants()

@@ -1,12 +1,14 @@
 """Real programs with known thread roles are observed and classified."""
 
 import json
+import re
 import time
 from collections import defaultdict
 
 import pytest
 from click.testing import CliRunner
 
+from temper_core.cli.profiles import command as profiles
 from temper_plugin_trainer.commands.train import command
 from temper_plugin_trainer.training.classes import ThreadClass
 from tests.trainer.training.roles import all_running, build, needs_gcc
@@ -57,8 +59,8 @@ ROLES = {
 
 
 @pytest.fixture(scope="module")
-def analysis(tmp_path_factory):
-    """The analysis of all programs, which run side by side and are observed at once."""
+def bundle(tmp_path_factory):
+    """A bundle of all programs, which run side by side and are observed at once."""
     folder = tmp_path_factory.mktemp("roles")
     bundle = str(folder / "bundle.gz")
     with all_running(build(folder), PROGRAMS, clients=["tcpserve"]) as pids:
@@ -66,8 +68,12 @@ def analysis(tmp_path_factory):
         observed = [word for pid in pids for word in ("--pid", str(pid))]
         words = ["observe", *observed, "--seconds", str(SECONDS), "--no-agent", "-o", bundle]
         assert CliRunner().invoke(command, words).exit_code in (0, 1)
-    result = CliRunner().invoke(command, ["analyze", bundle, "-o", "json"])
-    return json.loads(result.stdout)
+    return bundle
+
+
+@pytest.fixture(scope="module")
+def analysis(bundle):
+    return json.loads(CliRunner().invoke(command, ["analyze", bundle, "-o", "json"]).stdout)
 
 
 def times(analysis):
@@ -117,3 +123,15 @@ def test_names_that_fit_the_behaviour_are_not_told(analysis):
     misleading = [line for line in analysis["remarks"] if line.startswith("misleading name")]
 
     assert len(misleading) == 4
+
+
+def test_a_profile_of_the_programs_covers_nearly_all_cpu_time_and_has_no_mistake(bundle, tmp_path):
+    path = tmp_path / "roles.toml"
+
+    made = CliRunner().invoke(command, ["synthesize", bundle, "-o", str(path)])
+    lint = CliRunner().invoke(profiles, ["lint", str(path)])
+
+    covered = float(made.stderr.split()[1])
+    assert covered >= 90, made.stderr
+    assert "error" not in lint.output
+    assert re.findall(r"\[([a-z_]+)\]", lint.output) == ["no_evidence"]

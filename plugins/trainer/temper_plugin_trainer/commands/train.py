@@ -4,9 +4,10 @@ import click
 
 from temper_plugin_trainer.commands.train_analyze import analyze_command
 from temper_plugin_trainer.commands.train_observe import observe_command
+from temper_plugin_trainer.commands.train_synthesize import synthesize_command
 
 command = click.Group(
     "train",
-    commands=[analyze_command, observe_command],
-    help="Measure the threads of a program, and group them by what they do.",
+    commands=[analyze_command, observe_command, synthesize_command],
+    help="Measure the threads of a program, and write a profile for them.",
 )

@@ -18,7 +18,7 @@ from temper_core.console import (
 )
 from temper_plugin_trainer.output_files import reserved, write_whole
 from temper_plugin_trainer.training.bundles import Bundle, read_bundle
-from temper_plugin_trainer.training.classes import Channel
+from temper_plugin_trainer.training.classes import Channel, milliseconds
 from temper_plugin_trainer.training.grouping import OUTSIDE_OF, Analysis, TrainedGroup, analyse
 from temper_plugin_trainer.training.wake_graph import wake_graph
 
@@ -143,7 +143,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("CPUs", lambda row: f"{row['cpus']:.2f}"),
     ("of one CPU", lambda row: f"{100 * row['cpu_share']:.0f} %"),
     ("sleeps/s", lambda row: f"{row['sleeps_per_s']:.1f}"),
-    ("ms per run", lambda row: f"{row['run_ms']:.3g}"),
+    ("ms per run", lambda row: milliseconds(row["run_ms"])),
     ("waited", lambda row: f"{100 * row['wait_share']:.0f} %"),
     ("woken by", _woken_by),
     ("reason", lambda row: row["why"]),

@@ -216,6 +216,11 @@ def _beyond(value: float, threshold: float) -> float:
     return 1.0 - 0.5 * min(1.0, threshold / value) ** 2
 
 
+def milliseconds(value: float) -> str:
+    """Return *value* as text of three digits or more, without an exponent for large values."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+
+
 def _by_channel(functions: Iterable[tuple[str, int]]) -> Counter[Channel]:
     sums = Counter[Channel]()
     for name, samples in functions:

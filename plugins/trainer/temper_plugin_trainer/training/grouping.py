@@ -53,18 +53,24 @@ _PROMISES: tuple[tuple[frozenset[str], frozenset[ThreadClass]], ...] = (
 
 
 class FamilyKey(NamedTuple):
-    """Threads of one container and process with one family of names."""
+    """Threads of one container and family of process names with one family of names."""
 
     container: str
     process: str
     family: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Both families of names, which are all that a match on names can tell."""
+        return self.process, self.family
 
 
 @frozen
 class TrainedGroup:
     """Threads of one family that do the same. ``cpus`` is what they used together, on average.
 
-    ``behaviour`` has the sums of their counters, so its rates are means per thread. ``contradicts``
+    ``behaviour`` has the sums of the counters of those that have the class by themselves, so its
+    rates are means per thread. ``contradicts``
     tells how the behaviour contradicts the name, empty if it does not. ``tids`` are its threads.
     """
 
@@ -122,7 +128,7 @@ def analyse(bundle: Bundle) -> Analysis:
     waking = _waking(bundle.agent.wakes.edges)
     families: defaultdict[FamilyKey, list[BundleThread]] = defaultdict(list)
     for thread in bundle.threads:
-        families[_key(thread)].append(thread)
+        families[family_of(thread)].append(thread)
     groups = [
         group
         for key, threads in families.items()
@@ -137,7 +143,8 @@ def analyse(bundle: Bundle) -> Analysis:
     )
 
 
-def _key(thread: BundleThread) -> FamilyKey:
+def family_of(thread: BundleThread) -> FamilyKey:
+    """Return the family that *thread* belongs to."""
     return FamilyKey(thread.container, name_family(thread.process), name_family(thread.comm))
 
 
@@ -201,14 +208,14 @@ def _group(
     pairs = zip(weights, own, strict=True)
     confidence = sum(weight * member.classed.confidence for weight, member in pairs) / sum(weights)
     threads = [thread for member in members for thread in member.threads]
-    behaviour = _behaviour(threads, waking)
+    behaviour = _behaviour([thread for member in own for thread in member.threads], waking)
     return TrainedGroup(
         key=key,
         kind=kind,
         confidence=round(confidence, 2),
         why=busiest.classed.why,
         doubt=busiest.classed.doubt,
-        cpus=behaviour.run_s / bundle.seconds,
+        cpus=sum(thread.run_s for thread in threads) / bundle.seconds,
         behaviour=behaviour,
         tids=tuple(thread.tid for thread in threads),
         names=tuple(dict.fromkeys(thread.comm for thread in threads)),
@@ -250,8 +257,8 @@ def _untold(groups: Sequence[TrainedGroup], bundle: Bundle) -> Iterator[str]:
         yield f"wake-ups were not observed{why}: wait channels tell chains, less surely"
     if wakes.lost:
         yield f"{wakes.lost} edges of wake-ups found no room"
-    waited = sum(group.behaviour.wait_s for group in groups)
-    run = sum(group.behaviour.run_s for group in groups)
+    waited = sum(thread.wait_s for thread in bundle.threads)
+    run = sum(thread.run_s for thread in bundle.threads)
     if waited and waited / (waited + run) > WAITED_SHARE:
         share = 100 * waited / (waited + run)
         yield f"CPUs were short: threads waited for {share:.0f} % of their runnable time"
