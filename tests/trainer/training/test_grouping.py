@@ -77,6 +77,8 @@ def test_wake_ups_between_groups_are_added_up():
         ("epoll-1", 0.9, 1.0, {}, True),
         ("compute-1", 0.1, 500, BY_NETWORK, True),
         ("gcWorker", 0.9, 1.0, {}, False),
+        ("log_flusher", 0.1, 500, BY_NETWORK, False),
+        ("pg_flusher", 0.1, 500, BY_THREADS, False),
         ("worker-1", 0.9, 1.0, {}, False),
         ("idle-3", 0.001, 1.0, {}, False),
     ],

@@ -96,6 +96,18 @@ def test_an_interrupted_warm_up_leaves_no_file(path):
     assert not descendants()
 
 
+def test_a_program_inherits_no_signal_that_is_held_back_or_ignored_here(path):
+    status = path.with_name("status")
+    line = f"sh -c 'cat /proc/self/status > {status}; sleep 300'"
+
+    observe("--command", line, "--seconds", 1, "--no-agent", output=path)
+
+    masks = dict(line.split(":\t") for line in status.read_text().splitlines() if ":\t" in line)
+    pipe = 1 << signal.SIGPIPE - 1
+    assert int(masks["SigBlk"], 16) == 0
+    assert int(masks["SigIgn"], 16) & pipe == 0
+
+
 def test_a_program_that_ignores_its_end_is_killed(path):
     stubborn = "sh -c \"trap '' TERM; while :; do sleep 0.05; done\""
 

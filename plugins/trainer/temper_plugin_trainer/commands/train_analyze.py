@@ -10,6 +10,7 @@ from temper_core import InputError
 from temper_core.console import (
     Column,
     Row,
+    bounded_memory,
     output_option,
     print_json,
     printable,
@@ -39,7 +40,8 @@ def analyze_command(bundle: Path, drawing: Path | None, output: str) -> None:
     critical, I/O wake chain or sporadic. What could not be told is listed, and so are names that
     the behaviour contradicts. Needs no agent.
     """
-    read = read_bundle(bundle)
+    with bounded_memory("the bundle takes"):
+        read = read_bundle(bundle)
     analysis = analyse(read)
     if drawing is not None:
         _draw(bundle, read, analysis, drawing)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from temper_core import InputError, cpu_millis
-from temper_core.console import EXIT_FINDINGS, printable
+from temper_core.console import EXIT_FINDINGS, bounded_memory, printable
 from temper_plugin_trainer.output_files import reserved, write_whole
 from temper_plugin_trainer.training.bundles import Bundle, read_bundle
 from temper_plugin_trainer.training.grouping import analyse
@@ -48,7 +48,8 @@ def synthesize_command(
     candidate, not measured yet. The exit code is 1 if its groups cover less than 90 % of the CPU
     time or take threads of another class, or if the load was not representative.
     """
-    read = read_bundle(bundle)
+    with bounded_memory("the bundle takes"):
+        read = read_bundle(bundle)
     wanted = Wanted(wanted_id, images, _millis(request))
     with reserved(output) as file:
         result = synthesise(read, analyse(read), wanted, str(output))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attrs import frozen
 
-from temper_plugin_trainer.name_families import name_family, name_words
+from temper_plugin_trainer.name_families import name_family
 from temper_plugin_trainer.training.bundles import Bundle, BundleEdge, BundleThread
 from temper_plugin_trainer.training.classes import (
     SURE,
@@ -16,6 +16,7 @@ from temper_plugin_trainer.training.classes import (
     Waking,
     classify,
 )
+from temper_plugin_trainer.training.name_promises import contradiction
 
 BRIEF_S = 1.0
 """Seconds below which the threads of a family are judged together."""
@@ -25,31 +26,6 @@ TOLD_SHARE = 0.01
 """Share of the CPU time from which a group that contradicts its name, or is unclear, is told."""
 WAITED_SHARE = 0.5
 OUTSIDE, INTERRUPT = "other programs", "interrupts"
-
-_COMPUTE, _LATENCY = ThreadClass.SYNC_COMPUTE, ThreadClass.LATENCY_CRITICAL
-_CHAIN, _SPORADIC = ThreadClass.WAKE_CHAIN, ThreadClass.SPORADIC
-_PROMISES: tuple[tuple[frozenset[str], frozenset[ThreadClass]], ...] = (
-    (
-        frozenset(
-            ("idle", "sleep", "sleeper", "monitor", "watchdog", "housekeeper", "cron", "reaper")
-        ),
-        frozenset((_SPORADIC,)),
-    ),
-    (frozenset(("timer", "tick", "ticker", "poll", "poller")), frozenset((_SPORADIC, _LATENCY))),
-    (
-        frozenset(
-            ("gc", "compact", "compaction", "purge", "purger", "flush", "flusher", "cleaner")
-        ),
-        frozenset((_SPORADIC, _COMPUTE)),
-    ),
-    (frozenset(("log", "logger", "logging")), frozenset((_SPORADIC, _CHAIN, _LATENCY))),
-    (
-        frozenset(("io", "net", "rpc", "grpc", "epoll", "reactor", "acceptor", "listener")),
-        frozenset((_CHAIN, _LATENCY, _SPORADIC)),
-    ),
-    (frozenset(("compute", "cruncher", "solver", "render", "encoder")), frozenset((_COMPUTE,))),
-)
-"""Words of names, and the classes that they promise."""
 
 
 class FamilyKey(NamedTuple):
@@ -219,21 +195,8 @@ def _group(
         behaviour=behaviour,
         tids=tuple(thread.tid for thread in threads),
         names=tuple(dict.fromkeys(thread.comm for thread in threads)),
-        contradicts=_contradiction(key.family, kind) if confidence >= SURE else "",
+        contradicts=contradiction(key.family, kind) if confidence >= SURE else "",
     )
-
-
-def _contradiction(family: str, kind: ThreadClass) -> str:
-    words = name_words(family)
-    for promising, kinds in _PROMISES:
-        said = sorted(words & promising)
-        if said and kind not in kinds:
-            return f"its name says {said[0]!r}, which is {_or(kinds)}"
-    return ""
-
-
-def _or(kinds: frozenset[ThreadClass]) -> str:
-    return " or ".join(kind for kind in ThreadClass if kind in kinds)
 
 
 def _edges(groups: Sequence[TrainedGroup], bundle: Bundle) -> tuple[GroupEdge, ...]:

@@ -25,9 +25,16 @@ def started(command: str) -> Iterator[int]:
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
     output = (os.POSIX_SPAWN_DUP2, _STANDARD_ERROR, 1)
     try:
-        # Interruptions are held back here, and must not be in the command.
+        # Interruptions are held back here, and must not be in the command. Python ignores two
+        # signals, which the command must not inherit either.
         pid = os.posix_spawnp(
-            argv[0], argv, os.environ, file_actions=[null, output], setpgroup=0, setsigmask=()
+            argv[0],
+            argv,
+            os.environ,
+            file_actions=[null, output],
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
