@@ -6,6 +6,7 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import uvicorn
@@ -159,7 +160,8 @@ class BoundedProtocol(H11Protocol):
             self.transport.close()
             return
         self._is_refused = True
-        self.transport.write_eof()
+        with suppress(OSError):  # the client has reset the connection at the refusal
+            self.transport.write_eof()
         self._rearm(LINGER_S)
 
     def on_response_complete(self) -> None:

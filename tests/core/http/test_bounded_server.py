@@ -1,6 +1,7 @@
 """Who may take up a server's connections, its memory and its time: clients that mean no good."""
 
 import asyncio
+import errno
 import json
 import signal
 import subprocess
@@ -101,6 +102,32 @@ def test_a_request_and_its_answer_have_their_time(asked):
             return await is_ended(reader)
 
     assert asyncio.run(run())
+
+
+def test_a_client_that_resets_the_connection_at_a_refusal_writes_nothing_into_the_log(
+    caplog, monkeypatch
+):
+    """A reset that arrives between the two calls is a matter of microseconds."""
+    closed = asyncio.selector_events._SelectorSocketTransport.write_eof
+
+    def reset(transport):
+        if transport.get_extra_info("sockname")[1] == port:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+        closed(transport)
+
+    async def run():
+        nonlocal port
+        async with served(answering(), BRISK) as connected:
+            reader, writer = await connected()
+            port = writer.get_extra_info("peername")[1]
+            writer.write(ASKED + b"5\r\n\r\n")
+            return await head_of(reader)
+
+    port = 0
+    monkeypatch.setattr(asyncio.selector_events._SelectorSocketTransport, "write_eof", reset)
+
+    assert asyncio.run(run()).startswith("HTTP/1.1 200 ")
+    assert caplog.text == ""
 
 
 def test_silent_connections_make_room_for_one_that_asks():
