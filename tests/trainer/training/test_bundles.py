@@ -126,6 +126,11 @@ def test_a_number_that_is_none_is_refused_by_its_path(key, value, path):
     assert f"threads[0].{key}" in line or "number is too long" in line
 
 
+@pytest.mark.parametrize("seconds", [0, 1e-300])
+def test_an_observation_of_no_time_is_refused(seconds, path):
+    assert "seconds" in problem(path, packed({**asdict(BUNDLE), "seconds": seconds}))
+
+
 @pytest.mark.parametrize(
     "functions", [{"f": -1}, {"f" * 65: 1}, {str(n): 1 for n in range(9)}, {"f": 10**9}, [1]]
 )

@@ -34,6 +34,8 @@ MOST_INTERVALS = 4_096
 MOST_EDGES = 4_096
 MOST_FUNCTIONS = 8
 LONGEST_REASON = 1_000
+LEAST_S = 0.001
+"""Of an observation. Figures by the second overflow for much less."""
 GZIP = 16 + zlib.MAX_WBITS
 """``wbits`` of zlib for the format of gzip (RFC 1952)."""
 
@@ -165,7 +167,7 @@ class Bundle:
     machine: TableMachine
     kernel: str = field(validator=max_len(128))
     date: str = field(validator=matches_re(r"\d{4}-\d{2}-\d{2}"))
-    seconds: float = field(validator=and_(gt(0.0), le(86_400.0)))
+    seconds: float = field(validator=and_(ge(LEAST_S), le(86_400.0)))
     intervals: tuple[BundleInterval, ...] = field(validator=max_len(MOST_INTERVALS))
     threads: tuple[BundleThread, ...] = field(validator=[min_len(1), max_len(MOST_THREADS)])
     agent: BundleAgent
