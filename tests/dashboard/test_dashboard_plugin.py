@@ -1,14 +1,17 @@
 """The dashboard as a plugin: its files, its figures and its stream."""
 
 import json
+import math
 import re
 import threading
 
 import pytest
 from attrs import evolve
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import temper_plugin_dashboard
-from temper_core import Mode, Request, Status
+from temper_core import InputError, Mode, Request, Status
 from temper_core.testing import MadeContext, assert_keeps_contract, make_snapshot, make_thread
 from temper_plugin_dashboard.history import MOST_POINTS
 from temper_plugin_dashboard.instrument import ASSETS, Dashboard
@@ -101,6 +104,37 @@ def test_the_history_has_a_point_for_each_window_and_a_bound(dashboard):
     assert {len(column) for column in history.values()} == {MOST_POINTS}
     assert history["cpu_used"][-1] == 1.25
     assert json.loads(json.dumps(history)) == history
+
+
+def test_a_history_since_a_moment_has_later_points_only(dashboard):
+    for at in (1.0, 2.0, 3.0):
+        dashboard.tell(evolve(make_snapshot(), at=at))
+
+    assert ask(dashboard, "get-dashboard-history", since="1.5")["at"] == [2.0, 3.0]
+    assert ask(dashboard, "get-dashboard-history", since="3")["at"] == []
+
+
+@given(st.floats(0, 1e12))
+def test_a_finite_moment_is_taken(moment):
+    assert ask(Dashboard(Options()), "get-dashboard-history", since=str(moment))["at"] == []
+
+
+@given(st.text(max_size=40).filter(lambda text: not is_finite(text)))
+@example("nan")
+@example("inf")
+@example("9" * 31)
+def test_any_other_moment_is_refused_in_one_line(text):
+    with pytest.raises(InputError, match="since must be a number of seconds") as refused:
+        ask(Dashboard(Options()), "get-dashboard-history", since=text)
+
+    assert len(str(refused.value)) < 150
+
+
+def is_finite(text):
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def test_a_history_without_a_window_has_empty_columns(dashboard):

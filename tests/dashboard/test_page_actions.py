@@ -65,6 +65,7 @@ def test_safe_mode_is_requested_and_withdrawn_and_audited(signed_in, agent):
 
 def test_escape_answers_no(signed_in, agent):
     signed_in.get_by_role("button", name="Request safe mode").click()
+    signed_in.get_by_role("dialog").wait_for()
     signed_in.keyboard.press("Escape")
     signed_in.get_by_role("dialog").wait_for(state="detached")
 

@@ -45,9 +45,9 @@ class History:
         if snapshot.window_s > 0:
             self._points.append(_point(snapshot))
 
-    def document(self) -> Mapping[str, Any]:
-        """Return the points by column, oldest first."""
-        rows = [astuple(point) for point in tuple(self._points)]
+    def document(self, since: float = 0.0) -> Mapping[str, Any]:
+        """Return the points after *since* by column, oldest first."""
+        rows = [astuple(point) for point in tuple(self._points) if point.at > since]
         names = [each.name for each in fields(Point)]
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
         return dict(zip(names, map(list, columns), strict=True))

@@ -1,10 +1,12 @@
 """The dashboard in the agent: the page, its files, and what it follows."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from mimetypes import guess_type
 from pathlib import Path
+from typing import Any
 
-from temper_core import Answer, Endpoint, OpenInstrument, Request, Snapshot
+from temper_core import Answer, Endpoint, InputError, OpenInstrument, Request, Snapshot
 from temper_plugin_dashboard.history import History
 from temper_plugin_dashboard.looks import Looks
 from temper_plugin_dashboard.options import Options
@@ -12,6 +14,7 @@ from temper_plugin_dashboard.options import Options
 ASSETS = Path(__file__).parent / "assets"
 PAGE = "index.html"
 NOT_FOUND = 404
+LONGEST_NUMBER = 30
 
 
 class Dashboard(OpenInstrument):
@@ -56,7 +59,8 @@ class Dashboard(OpenInstrument):
                 "GET",
                 "/dashboard/history",
                 "The node's use of CPUs, pressure and violations over the last hour.",
-                lambda _: self._history.document(),
+                self._figures,
+                parameters={"since": "Only windows that ended later, in seconds since 1970."},
             ),
             Endpoint(
                 "follow-snapshots",
@@ -72,6 +76,9 @@ class Dashboard(OpenInstrument):
         """End the streams."""
         self._looks.close()
 
+    def _figures(self, request: Request) -> Mapping[str, Any]:
+        return self._history.document(_seconds(request.query.get("since", "0")))
+
     def _page(self, _request: Request) -> Answer:
         return Answer(media_type="text/html; charset=utf-8", file=self._assets[PAGE])
 
@@ -82,3 +89,13 @@ class Dashboard(OpenInstrument):
             return Answer(b"there is no such file\n", "text/plain", NOT_FOUND)
         kind = guess_type(name)[0] or "text/plain"
         return Answer(media_type=f"{kind}; charset=utf-8", file=path)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text) if len(text) <= LONGEST_NUMBER else math.nan
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise InputError(f"since must be a number of seconds, not {text[:20]!r}")
+    return seconds

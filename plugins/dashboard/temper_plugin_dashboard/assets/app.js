@@ -88,7 +88,7 @@ function Session({ onChange }) {
   `;
 }
 
-function Head({ observation, answers, look, actions, onSession }) {
+function Head({ observation, answers, actions, onSession }) {
   const [words, level] = MODES[observation?.mode] ?? ["Waiting for the first observation", "warning"];
   return html`
     <header class="head">
@@ -97,7 +97,7 @@ function Head({ observation, answers, look, actions, onSession }) {
         ${answers ? words : "The agent does not answer. What is shown is old."}
         ${answers && observation?.detail && html` <span class="detail">${observation.detail}</span>`}
       </p>
-      ${actions && html`<div class="session"><${SafeModeSwitch} look=${look} /><${Session} onChange=${onSession} /></div>`}
+      ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${Session} onChange=${onSession} /></div>`}
     </header>
   `;
 }
@@ -130,7 +130,7 @@ function App() {
   const shared = { look, observation, actions, rest };
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
-    <${Head} observation=${observation.data} answers=${answers} look=${look} actions=${actions} onSession=${() => setSession(Date.now())} />
+    <${Head} observation=${observation.data} answers=${answers} actions=${actions} onSession=${() => setSession(Date.now())} />
     <nav aria-label="Views">
       <ul>
         ${VIEWS.map(([name, words]) => {

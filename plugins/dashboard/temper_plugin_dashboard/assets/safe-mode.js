@@ -7,11 +7,11 @@ import { Confirm, useDocument } from "./parts.js";
 // The name of an instrument is its own.
 const REQUESTER = "dashboard-user";
 
-export function SafeModeSwitch({ look }) {
+export function SafeModeSwitch({ mode }) {
   const [asked, setAsked] = useState(0);
   const [isAsking, setIsAsking] = useState(false);
   const [problem, setProblem] = useState("");
-  const { data } = useDocument("safe-mode", `${look}/${asked}`);
+  const { data } = useDocument("safe-mode", `${mode}/${asked}`);
   if (!data) return null;
   const isOurs = REQUESTER in data.requests;
   const confirmed = async (form) => {

@@ -1,13 +1,36 @@
 // The node: mode, CPUs, pressure, charts, and what is wrong.
 
-import { html } from "../vendor/htm-preact.js";
+import { html, useEffect, useState } from "../vendor/htm-preact.js";
+import { read } from "../agent.js";
 import { bytes, count, cpuList, cpus, duration, moment, percent, podName } from "../format.js";
 import { Chart, Fact, Loaded, Panel, Table, useDocument } from "../parts.js";
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
+const MOST_POINTS = 720;
+
+// The figures of the last hour. Each new snapshot adds those that are missing.
+function useHistory(look) {
+  const [state, setState] = useState({ data: null, error: null });
+  useEffect(() => {
+    const times = state.data?.at ?? [];
+    const since = times[times.length - 1] ?? 0;
+    read(`dashboard/history?since=${since}`).then(
+      (newer) =>
+        setState(({ data }) => {
+          const isNext = data?.at[data.at.length - 1] === (since || undefined);
+          if (data && !isNext) return { data, error: null };
+          const joined = Object.entries(newer).map(([name, column]) => [name, [...(data?.[name] ?? []), ...column].slice(-MOST_POINTS)]);
+          return { data: Object.fromEntries(joined), error: null };
+        }),
+      (error) => setState(({ data }) => ({ data, error })),
+    );
+  }, [look]);
+  return state;
+}
+
 export function Node({ look, observation }) {
-  const history = useDocument("dashboard/history", look);
+  const history = useHistory(look);
   const checks = useDocument("checks", 0);
   return html`
     <${Loaded} from=${observation}>
