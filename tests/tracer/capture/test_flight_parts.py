@@ -65,6 +65,17 @@ def test_a_storm_of_threads_that_end_is_bounded(monkeypatch):
     assert kept.last(SECOND)["tid"].tolist() == list(range(9_950, 10_000))
 
 
+def test_a_link_in_place_of_the_notes_partial_file_is_not_followed(tmp_path):
+    target, capture = tmp_path / "target", "20261128-000000-abcd"
+    target.write_text("kept")
+    (tmp_path / f"{capture}.flight.partial").symlink_to(target)
+
+    write_status(tmp_path, capture, FlightStatus(events=7))
+
+    assert target.read_text() == "kept"
+    assert read_status(tmp_path, capture)["events"] == 7
+
+
 def test_the_note_is_read_back_and_a_damaged_one_is_none(tmp_path):
     write_status(tmp_path, "x", FlightStatus(events=3, cpu_ratio=0.5))
     assert read_status(tmp_path, "x")["events"] == 3

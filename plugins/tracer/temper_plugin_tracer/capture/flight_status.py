@@ -40,7 +40,9 @@ def write_status(directory: Path, capture: str, status: FlightStatus) -> None:
     path = directory / f"{capture}{FLIGHT}"
     partial = directory / f"{capture}{FLIGHT}{PARTIAL}"
     with suppress(OSError):
-        partial.write_text(json.dumps(asdict(status)))
+        partial.unlink(missing_ok=True)
+        with partial.open("x") as file:  # follows no link
+            file.write(json.dumps(asdict(status)))
         partial.replace(path)
 
 
