@@ -20,6 +20,7 @@ from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.http.client_network import client_network
 from temper_core.http.listener import listen_on
+from temper_core.http.listener_owners import listener_owners
 from temper_core.json_items import JsonItems
 from temper_core.logs import configure_logs
 from temper_core.node.cgroups import thread_owner
@@ -236,6 +237,7 @@ __all__ = [
     "hookimpl",
     "layer_of",
     "listen_on",
+    "listener_owners",
     "load_object",
     "load_settings",
     "matches",

@@ -1,12 +1,16 @@
 """The pods of the kubelet's read-only port, requested at most every ASK_EVERY_S."""
 
+import ipaddress
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from temper_core import InputError
+import structlog
+
+from temper_core import InputError, listener_owners
 from temper_kube.access import Access
 from temper_kube.connection import Connection
 from temper_kube.failures import RefusalError, UnreachableError
@@ -16,10 +20,17 @@ from temper_plugin_kubernetes.listing import Listed, Listing
 READ_ONLY_PORT = 10255
 ASK_EVERY_S = 10.0
 ANSWER_S = 2.0
+ROOT = 0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class KubeletView:
     """Reads ``/pods`` of the read-only port, which few clusters still open.
+
+    Any user may listen on such a port while the kubelet does not, and would choose the tiers of the
+    node's pods. So a listener of this network namespace is asked only if it is root's or of this
+    process's own user. ``distrust`` is why it is not asked, empty if it is.
 
     Raises InputError for a *url* that is not plain HTTP.
     """
@@ -36,6 +47,7 @@ class KubeletView:
         self._clock = clock
         self._due = 0.0
         self.has_answered = False
+        self.distrust = ""
 
     def look(self) -> Listed:
         """Return the pods of the kubelet's last answer. None before the first one."""
@@ -45,6 +57,12 @@ class KubeletView:
         return self._listing.now()
 
     def _ask(self) -> None:
+        distrust = _distrust(self._access)
+        if distrust and distrust != self.distrust:
+            log.warning("kubelet_not_asked", reason=distrust)
+        self.distrust = distrust
+        if distrust:
+            return
         try:
             with (
                 Connection(self._access, ANSWER_S) as connection,
@@ -54,6 +72,26 @@ class KubeletView:
         except (UnreachableError, RefusalError):
             return
         self.has_answered = True
+
+
+def _distrust(access: Access) -> str:
+    """Return why the listener is not believed, empty if it is."""
+    try:
+        owners = listener_owners(access.port)
+    except OSError as error:
+        return f"the listeners of this node are not known: {error.strerror}"
+    if others := sorted(owners - {ROOT, os.geteuid()}):
+        return f"user {others[0]} listens on port {access.port}, who is not root"
+    if not owners and _is_loopback(access.host):
+        return f"nothing of this network namespace listens on port {access.port}"
+    return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @contextmanager
