@@ -98,6 +98,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     instruments = _instruments(parts, restoration, machine, events, look_time)
     parts = evolve(parts, instruments=instruments)
     published.show_events(events)
+    published.show_invariants(parts.linter.invariants)
     published.show_trials(parts.trials)
     published.show_instruments(parts.instruments)
     return Agent(parts, wake)

@@ -27,6 +27,7 @@ from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter, Metric
 from temper_core.records.declarations import MetricFamily
 from temper_core.records.endpoints import Endpoint, Requester
+from temper_core.records.invariants import Invariant
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.snapshots import PluginState, Snapshot, Status
 from temper_core.rehearsal.recording_format import recording_document
@@ -74,6 +75,7 @@ class Published:
         self._plan: LayerPlan | None = None
         self._instruments = Instruments()
         self._trials = TrialBook()
+        self._invariants: tuple[tuple[str, Invariant], ...] = ()
         self._events = EventLog()
         self._audit = Audit(self._events)
         self._turned_at = time.monotonic()
@@ -111,6 +113,14 @@ class Published:
     def show_instruments(self, instruments: Instruments) -> None:
         """Serve the endpoints, metrics and checks of *instruments*."""
         self._instruments = instruments
+
+    def show_invariants(self, invariants: tuple[tuple[str, Invariant], ...]) -> None:
+        """Publish *invariants*, each with its plugin's name."""
+        self._invariants = invariants
+
+    def invariants(self) -> Sequence[tuple[str, Invariant]]:
+        """Return the invariants of plugins, each with its plugin's name."""
+        return self._invariants
 
     def show_events(self, events: EventLog) -> None:
         """Serve *events*, and record every request that acts in it."""

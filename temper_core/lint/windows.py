@@ -51,6 +51,11 @@ class Linter:
         self._basis: tuple[object, ...] = ()
 
     @property
+    def invariants(self) -> tuple[tuple[str, Invariant], ...]:
+        """The invariants of plugins, each with its plugin's name."""
+        return tuple((docket.plugin, docket.invariant) for docket in self._docket)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the invariants, ``plugin_health`` included."""
         return (*(docket.invariant.name for docket in self._docket), PLUGIN_HEALTH)

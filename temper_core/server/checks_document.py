@@ -20,14 +20,14 @@ def checks_document(checks: Iterable[tuple[str, Check]]) -> dict[str, Any]:
 def _check(plugin: str, check: Check) -> dict[str, str]:
     return {
         "plugin": plugin,
-        "name": _line(check.name),
+        "name": one_line(check.name),
         "state": str(check.state if check.state in _STATES else CheckState.UNKNOWN),
-        "detail": _line(check.detail),
-        "remedy": _line(check.remedy),
+        "detail": one_line(check.detail),
+        "remedy": one_line(check.remedy),
     }
 
 
-def _line(text: object) -> str:
+def one_line(text: object) -> str:
     """Return *text* as one line that is safe to print on a terminal."""
     if not isinstance(text, str):
         return ""

@@ -23,6 +23,7 @@ from temper_core.server.answers import (
     message_of,
 )
 from temper_core.server.checks_document import checks_document
+from temper_core.server.invariants_document import invariants_document
 from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 
@@ -107,6 +108,13 @@ class CoreEndpoints:
                 "/checks",
                 "The plugins' checks, for 'temper doctor'.",
                 lambda _: checks_document(self.view.checks()),
+            ),
+            Endpoint(
+                "get-invariants",
+                "GET",
+                "/invariants",
+                "What the linter checks, and why it matters.",
+                lambda _: invariants_document(self.view.invariants()),
             ),
         )
 

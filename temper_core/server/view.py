@@ -7,6 +7,7 @@ from temper_core.events.event_log import EventLog
 from temper_core.metrics.source import MetricSource
 from temper_core.records.checks import Check
 from temper_core.records.endpoints import Endpoint, Requester
+from temper_core.records.invariants import Invariant
 from temper_core.server.trial_endpoints import Trials
 
 
@@ -52,6 +53,10 @@ class AgentView(MetricSource, Protocol):
 
         Raises InputError for an instrument's name.
         """
+        ...
+
+    def invariants(self) -> Sequence[tuple[str, Invariant]]:
+        """Return the invariants of plugins, each with its plugin's name."""
         ...
 
     def trials(self) -> Trials:

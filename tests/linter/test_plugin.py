@@ -359,9 +359,11 @@ def serve(tmp_path):
     path.write_text(f"[server]\nlisten = ''\nsocket = '{settings.socket}'\n")
     with ExitStack() as stack:
 
-        def start(*plugins):
+        def start(*plugins, **state):
             view = module.FakeView()
             view.found = plugins
+            for name, value in state.items():
+                setattr(view, name, value)
             server = AgentServer(view, settings)
             server.start()
             stack.callback(server.stop)
@@ -393,3 +395,24 @@ def test_temper_lint_says_where_it_looked_for_an_agent(tmp_path):
 
     assert isinstance(result.exception, MachineError)
     assert "no agent answers at 127.0.0.1:1" in str(result.exception)
+
+
+def test_an_invariant_of_another_plugin_is_explained_by_the_agent(serve):
+    (violations,) = temper_plugin_linter.temper_endpoints({})
+    crowded = Invariant("crowded_cpu", lambda _: (), "a thread that waits \x1b[31mcannot answer")
+    settings = serve(served=[("linter", violations)], promised=[("batch-guard", crowded)])
+
+    def ask(*options):
+        return CliRunner().invoke(lint, ["--settings", settings, "--explain", *options])
+
+    explained = ask("crowded_cpu")
+    document = json.loads(ask("crowded_cpu", "--output", "json").output)
+    unknown = ask("crowded_cp")
+
+    assert explained.exit_code == 0, explained.output
+    assert "crowded_cpu (warning), of the plugin batch-guard" in explained.output
+    assert "a thread that waits" in explained.output
+    assert "\x1b" not in explained.output
+    assert document["invariant"]["plugin"] == "batch-guard"
+    assert unknown.exit_code != 0
+    assert "crowded_cpu" in str(unknown.exception)

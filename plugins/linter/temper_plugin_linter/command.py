@@ -46,6 +46,18 @@ class _Source:
                 raise
             raise MachineError(f"the agent runs without the plugin 'linter': {why}") from error
 
+    def others(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the invariants of other plugins in the agent, by name, if it is asked."""
+        if self.saved:
+            return {}
+        try:
+            answer = ask_agent("/invariants", settings=load_settings(self.settings))
+        except InputError:  # an agent of an earlier version
+            return {}
+        rows = answer.get("invariants") if isinstance(answer, dict) else None
+        known = [row for row in rows or () if isinstance(row, dict)]
+        return {str(row.get("name")): row for row in known if row.get("plugin") != "linter"}
+
 
 def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
     """Return why the linter does not run in the agent with *plugins*. None if it runs."""
@@ -112,7 +124,7 @@ def _explain(name: str, source: _Source, output: str) -> None:
         f"A violation is reported after {rules.fire_after} such windows of {rules.windows}, and "
         f"cleared after {rules.clear_after} clean ones in a row."
     )
-    explained = find(name, standing)
+    explained = find(name, standing, {} if is_invariant(name) else source.others())
     if output == "json":
         click.echo(json.dumps(explained_document(explained, limits, windows), indent=2))
     else:

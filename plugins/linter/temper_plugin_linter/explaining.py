@@ -15,11 +15,18 @@ Json = Mapping[str, Any]
 
 @frozen
 class Explained:
-    """An invariant (None for another plugin's, which has no rule here), and its violations."""
+    """An invariant and its current violations.
+
+    Attributes:
+        rule: None for an invariant of another plugin.
+        other: Name, plugin, severity and why of that, None if the agent did not list it.
+
+    """
 
     rule: Rule | None
     standing: Sequence[Json] = ()
     asked_id: str = ""
+    other: Json | None = None
 
 
 def is_invariant(name: str) -> bool:
@@ -27,25 +34,26 @@ def is_invariant(name: str) -> bool:
     return rule_named(name) is not None
 
 
-def find(asked: str, standing: Sequence[Json]) -> Explained:
+def find(asked: str, standing: Sequence[Json], others: Mapping[str, Json]) -> Explained:
     """Find the invariant or the violation that *asked* names, with the current violations.
+
+    *others* are the invariants of other plugins, by name.
 
     Raises InputError if it is neither.
     """
     rule = rule_named(asked)
-    if rule is not None:
-        return Explained(
-            rule, [violation for violation in standing if violation.get("invariant") == asked]
-        )
+    if rule is not None or asked in others:
+        own = [violation for violation in standing if violation.get("invariant") == asked]
+        return Explained(rule, own, other=others.get(asked))
     matching = [violation for violation in standing if id_of(violation) == asked]
     invariant = asked.rpartition("-")[0]
-    if not matching and not is_invariant(invariant):
-        known = ", ".join(violation.name for violation in (*RULES, PLUGIN_HEALTH))
+    if not matching and not is_invariant(invariant) and invariant not in others:
+        known = ", ".join((*(rule.name for rule in (*RULES, PLUGIN_HEALTH)), *map(shown, others)))
         raise InputError(
             f"{asked!r} is neither an invariant nor the id of a current violation; "
             f"the invariants are {known}"
         )
-    return Explained(rule_named(invariant), matching, asked)
+    return Explained(rule_named(invariant), matching, asked, others.get(invariant))
 
 
 def id_of(violation: Json) -> str:
@@ -59,6 +67,8 @@ def explained_lines(explained: Explained, limits: Limits, windows: str) -> Itera
     """Yield the explanation line by line. *windows* explains when violations begin and end."""
     if explained.rule is not None:
         yield from _rule_lines(explained.rule, limits, windows)
+    elif explained.other is not None:
+        yield from _other_lines(explained.other, windows)
     for violation in explained.standing:
         yield ""
         yield from _violation_lines(violation)
@@ -71,7 +81,7 @@ def explained_lines(explained: Explained, limits: Limits, windows: str) -> Itera
 def explained_document(explained: Explained, limits: Limits, windows: str) -> dict[str, Any]:
     """Return the explanation as a JSON document."""
     rule = explained.rule
-    invariant = None
+    invariant: dict[str, Any] | None = None
     if rule is not None:
         invariant = {
             "name": rule.name,
@@ -84,6 +94,8 @@ def explained_document(explained: Explained, limits: Limits, windows: str) -> di
             "todo": rule.todo,
             "thresholds": {name: getattr(limits, name) for name in rule.thresholds},
         }
+    elif explained.other is not None:
+        invariant = {**explained.other, "windows": windows}
     return {"invariant": invariant, "violations": list(explained.standing)}
 
 
@@ -97,6 +109,13 @@ def _rule_lines(rule: Rule, limits: Limits, windows: str) -> Iterator[str]:
     yield f"  what to do  {rule.todo}"
     for name in rule.thresholds:
         yield f"  threshold   {name} = {getattr(limits, name)}"
+
+
+def _other_lines(other: Json, windows: str) -> Iterator[str]:
+    name, severity, plugin = (shown(other.get(key, "")) for key in ("name", "severity", "plugin"))
+    yield f"{name} ({severity}), of the plugin {plugin}"
+    yield f"  why         {shown(other.get('why', ''))}"
+    yield f"              {windows}"
 
 
 def _violation_lines(violation: Json) -> Iterator[str]:

@@ -19,6 +19,7 @@ from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
 from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.histogram import Histogram
+from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
 from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
@@ -131,6 +132,7 @@ class FakeView:
     unkept: str = ""
     failed: list[tuple[str, str]] = field(factory=list)
     checked: list[tuple[str, Check]] = field(factory=list)
+    promised: list[tuple[str, Invariant]] = field(factory=list)
     audited: list[tuple[str, str, str]] = field(factory=list)
     ended: list[tuple[str, str, str, bool]] = field(factory=list)
     lost: dict[tuple[str, str], str] = field(factory=dict)
@@ -188,6 +190,9 @@ class FakeView:
 
     def plugins(self) -> tuple[PluginState, ...]:
         return self.found
+
+    def invariants(self) -> list[tuple[str, Invariant]]:
+        return self.promised
 
     def checks(self) -> list[tuple[str, Check]]:
         return self.checked

@@ -4,12 +4,14 @@ import pytest
 from attrs import evolve
 
 from temper_core.records.checks import Check, CheckState
+from temper_core.records.invariants import Invariant
+from temper_core.records.lint import Severity
 from temper_core.records.snapshots import Mode, Status
 
 
 def test_every_endpoint_of_the_core_answers_on_both_sockets(agent):
     paths = ["/", "/metrics", "/observe", "/healthz", "/readyz", "/plugins", "/config", "/plan"]
-    paths += ["/explain", "/safe-mode", "/openapi.json", "/index", "/checks"]
+    paths += ["/explain", "/safe-mode", "/openapi.json", "/index", "/checks", "/invariants"]
 
     statuses = {
         (name, path): client.get(path).status_code
@@ -284,4 +286,16 @@ def test_checks_are_told_within_bounds_and_with_their_plugins(agent, view):
             "remedy": "start it",
         },
         {"plugin": "odd", "name": "", "state": "unknown", "detail": "x" * 500, "remedy": ""},
+    ]
+
+
+def test_invariants_are_listed_with_their_reason_and_their_plugin(agent, view):
+    view.promised = [
+        ("shop", Invariant("slow_checkout", lambda _: (), "customers\nleave", Severity.ERROR)),
+        ("odd", Invariant("odd", lambda _: (), None)),
+    ]
+
+    assert agent.tcp.get("/invariants").json()["invariants"] == [
+        {"plugin": "shop", "name": "slow_checkout", "severity": "error", "why": "customers leave"},
+        {"plugin": "odd", "name": "odd", "severity": "warning", "why": ""},
     ]

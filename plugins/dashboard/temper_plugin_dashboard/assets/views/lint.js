@@ -11,6 +11,7 @@ const evidence = (values) =>
 
 export function Lint({ look }) {
   const lint = useDocument("violations", look);
+  const invariants = useDocument("invariants", 0);
   return html`
     <${Loaded} from=${lint} missing="The plugin temper-plugin-linter is not installed.">
       ${(document) => html`
@@ -31,18 +32,19 @@ export function Lint({ look }) {
             ]}
           />
         <//>
-        <${Kept} document=${document} />
+        <${Kept} document=${document} about=${invariants.data?.invariants ?? []} />
       `}
     <//>
   `;
 }
 
-function Kept({ document }) {
+function Kept({ document, about }) {
+  const why = new Map(about.map((each) => [each.name, each.why]));
   const broken = new Set(document.violations.map((violation) => violation.invariant));
   const kept = document.invariants.filter((name) => !broken.has(name));
   return html`
-    <${Panel} title="Invariants without a violation" path="violations" command="temper lint --explain">
-      <ul class="columns">${kept.map((name) => html`<li key=${name}><code>${name}</code></li>`)}</ul>
+    <${Panel} title="Invariants without a violation" path="invariants" command="temper lint --explain NAME">
+      <ul>${kept.map((name) => html`<li key=${name}><code>${name}</code> <span class="dim">${why.get(name)}</span></li>`)}</ul>
       <p class="dim">A window without an engine, without a plan or with new threads judges less. <code>temper lint</code> names what could not be judged.</p>
     <//>
   `;
