@@ -19,6 +19,14 @@ VIEWS = {
     "profiles": "Profiles of pods",
     "plugins": "Plugins",
 }
+FIGURES = {
+    "at": [1.8e9, 1.8e9 + 5],
+    "cpu_used": [1.0, 2.0],
+    "pods_cpu_used": [0.5, 0.6],
+    "cpu_pressure": [0.1, 0.2],
+    "violations": [0, 0],
+    "overhead": [0.01, 0.02],
+}
 
 
 def open_view(page, agent, view, heading=None):
@@ -136,3 +144,88 @@ def test_an_agent_that_stops_is_named_and_one_that_is_back_is_followed(
     finally:
         page.close()
         agent.stop()
+
+
+def test_an_agent_slower_than_its_looks_is_still_followed(page, agent):
+    page.add_init_script("""
+        const answered = window.fetch;
+        window.fetch = async (...request) => {
+          await new Promise((resolve) => setTimeout(resolve, 2500));
+          return answered(...request);
+        };
+    """)
+    page.goto(agent.address)
+    window = page.locator(".facts dd").first
+    before = window.inner_text()
+
+    page.wait_for_function(
+        "before => document.querySelector('.facts dd').innerText !== before", arg=before
+    )
+
+
+def test_hidden_tabs_leave_their_connections_to_the_one_that_is_shown(browser, agent):
+    context = browser.new_context()
+    context.add_init_script("Object.defineProperty(document, 'hidden', {get: () => window.isAway})")
+    try:
+        for _ in range(6):
+            page = context.new_page()
+            page.goto(agent.address)
+            page.get_by_role("status").filter(has_text="Only observing").wait_for()
+            page.evaluate("""
+                window.isAway = true;
+                document.dispatchEvent(new Event("visibilitychange"));
+            """)
+        shown = context.new_page()
+        shown.goto(agent.address)
+        shown.get_by_role("status").filter(has_text="Only observing").wait_for()
+    finally:
+        context.close()
+
+
+def test_without_a_stream_the_page_asks(page, agent):
+    page.route("**/dashboard/looks", lambda route: route.fulfill(status=503))
+    open_view(page, agent, "")
+    window = page.locator(".facts dd").first
+    before = window.inner_text()
+
+    page.wait_for_function(
+        "before => document.querySelector('.facts dd').innerText !== before", arg=before
+    )
+
+    assert page.get_by_role("status").inner_text().startswith("Only observing")
+    # Chromium logs each answer with status 503.
+    assert all("503" in error for error in page.errors)
+    page.errors.clear()
+
+
+@pytest.mark.parametrize("missing", ["machine", "pressure", "threads", "violations"])
+def test_an_answer_that_cannot_be_shown_is_named_until_the_next_that_can(page, agent, missing):
+    answer = agent.read("observe")
+    page.route("**/observe", lambda route: route.fulfill(json={**answer, missing: None}))
+    page.goto(agent.address)
+    page.get_by_role("alert").filter(has_text="This page cannot show").wait_for()
+
+    page.unroute("**/observe")
+
+    page.get_by_role("heading", name="CPUs by core").wait_for()
+    assert page.get_by_role("alert").count() == 0
+
+
+def test_a_name_that_turns_the_text_does_not_turn_the_number_beside_it(page, agent):
+    answer = agent.read("observe")
+    answer["threads"] = [{**answer["threads"][0], "comm": "\u202eworker", "cpu_used": 0.08}]
+    page.route("**/observe", lambda route: route.fulfill(json=answer))
+    open_view(page, agent, "")
+    isolated = page.locator(".cpu li bdi")
+
+    assert isolated.inner_text() == "\u202eworker"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_fits_into_a_narrow_window(page, agent, view):
+    page.set_viewport_size({"width": 320, "height": 700})
+    if not view:
+        page.route("**/dashboard/history*", lambda route: route.fulfill(json=FIGURES))
+    open_view(page, agent, view)
+
+    assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -1,6 +1,7 @@
 // Requests to the agent that serves this page. All paths are relative, so that the page works behind a proxy's prefix.
 
 const IDLE_MS = 15 * 60 * 1000;
+const LONGEST_READ_MS = 60 * 1000;
 const session = { token: "", until: 0 };
 
 export class AgentError extends Error {
@@ -40,12 +41,14 @@ async function answered(path, options) {
   throw new AgentError(response.status, message || `status ${response.status}`);
 }
 
-export async function read(path, options) {
-  return (await answered(path, options)).json();
+const patient = () => ({ signal: AbortSignal.timeout(LONGEST_READ_MS) });
+
+export async function read(path) {
+  return (await answered(path, patient())).json();
 }
 
 export async function readText(path) {
-  return (await answered(path)).text();
+  return (await answered(path, patient())).text();
 }
 
 function authorized() {
@@ -73,24 +76,40 @@ export async function download(path, name) {
 }
 
 // Calls onLook for each new snapshot, and onState with whether the agent answers. Returns a function that ends it.
+// A hidden tab holds no stream: a browser has six connections to one agent for all of its tabs.
 export function follow(onLook, onState) {
   let source;
   let timer;
+  const ask = () => read("dashboard/settings").then(() => (onState(true), onLook()), () => onState(false));
   const open = () => {
     source = new EventSource("dashboard/looks");
-    source.addEventListener("look", (event) => {
+    source.addEventListener("look", () => {
       onState(true);
-      onLook(JSON.parse(event.data));
+      onLook();
     });
     source.addEventListener("open", () => onState(true));
     source.addEventListener("error", () => {
-      onState(false);
-      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, 5000);
+      if (source.readyState !== EventSource.CLOSED) {
+        onState(false);
+        return;
+      }
+      // The agent refuses a client's streams above its limit, and answers all else.
+      ask();
+      timer = setTimeout(open, 5000);
     });
   };
-  open();
-  return () => {
+  const end = () => {
     clearTimeout(timer);
-    source.close();
+    source?.close();
+  };
+  const turned = () => {
+    end();
+    if (!document.hidden) open();
+  };
+  turned();
+  document.addEventListener("visibilitychange", turned);
+  return () => {
+    document.removeEventListener("visibilitychange", turned);
+    end();
   };
 }

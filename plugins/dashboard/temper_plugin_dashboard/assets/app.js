@@ -2,7 +2,7 @@
 
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { follow, isSignedIn, signIn, signOut } from "./agent.js";
-import { Confirm, useDocument } from "./parts.js";
+import { Confirm, Guarded, useDocument } from "./parts.js";
 import { SafeModeSwitch } from "./safe-mode.js";
 import { Events } from "./views/events.js";
 import { Layers } from "./views/layers.js";
@@ -109,13 +109,7 @@ function App() {
   const [, setSession] = useState(0);
   useEffect(() => {
     const heard = () => setLook((number) => number + 1);
-    const shown = () => document.hidden || heard();
-    document.addEventListener("visibilitychange", shown);
-    const end = follow(() => document.hidden || heard(), setAnswers);
-    return () => {
-      document.removeEventListener("visibilitychange", shown);
-      end();
-    };
+    return follow(heard, setAnswers);
   }, []);
   const observation = useDocument("observe", look);
   const settings = useDocument("dashboard/settings", 0);
@@ -135,12 +129,12 @@ function App() {
       <ul>
         ${VIEWS.map(([name, words]) => {
           const isHere = words === title;
-          const broken = name === "lint" ? observation.data?.violations.length : 0;
+          const broken = name === "lint" ? observation.data?.violations?.length : 0;
           return html`<li><a href=${`#/${name}`} aria-current=${isHere ? "page" : undefined}>${words}${broken ? html` <span class="badge">${broken}</span>` : ""}</a></li>`;
         })}
       </ul>
     </nav>
-    <main id="main" tabindex="-1" aria-label=${heading}><${Shown} key=${heading} ...${shared} /></main>
+    <main id="main" tabindex="-1" aria-label=${heading}><${Guarded} key=${heading} of=${look}><${Shown} ...${shared} /><//></main>
   `;
 }
 

@@ -1,30 +1,60 @@
 // Parts that several views share.
 
-import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useErrorBoundary, useMemo, useRef, useState } from "./vendor/htm-preact.js";
 import { AgentError, read } from "./agent.js";
-import { podName } from "./format.js";
+import { moment, podName } from "./format.js";
 
 const remembered = new Map();
 
+async function readWhileWanted(own, reader, load, setState) {
+  const isCurrent = () => reader.current === own;
+  while (own.isWanted && isCurrent()) {
+    own.isWanted = false;
+    try {
+      const data = await load(own.path);
+      remembered.set(own.path, data);
+      if (isCurrent()) setState({ path: own.path, data, error: null });
+    } catch (error) {
+      if (isCurrent()) setState({ path: own.path, data: remembered.get(own.path) ?? null, error });
+    }
+  }
+  own.isReading = false;
+}
+
 // The document at a path, read again whenever look changes. The previous one stays until then.
+// The next read waits for the answer to the last, so that an agent slower than its looks is still shown.
 export function useDocument(path, look, load = read) {
   const [state, setState] = useState(() => ({ path, data: remembered.get(path) ?? null, error: null }));
+  const reader = useRef(null);
   useEffect(() => {
-    let isCurrent = path !== null;
-    if (!isCurrent || (document.hidden && remembered.has(path))) return undefined;
-    load(path).then(
-      (data) => {
-        remembered.set(path, data);
-        if (isCurrent) setState({ path, data, error: null });
-      },
-      (error) => isCurrent && setState((old) => ({ ...old, path, error })),
-    );
-    return () => {
-      isCurrent = false;
-    };
+    if (path === null || (document.hidden && remembered.has(path))) return;
+    if (reader.current?.path === path && reader.current.isReading) {
+      reader.current.isWanted = true;
+      return;
+    }
+    const own = { path, isReading: true, isWanted: true };
+    reader.current = own;
+    readWhileWanted(own, reader, load, setState);
   }, [path, look]);
+  useEffect(
+    () => () => {
+      reader.current = null;
+    },
+    [],
+  );
   return state.path === path ? state : { path, data: remembered.get(path) ?? null, error: null };
 }
+
+// Says that its children cannot be shown, as after an update of the agent below an open page.
+// They are tried again when the document that they are of changes.
+export function Guarded({ of, children }) {
+  const [error, forget] = useErrorBoundary();
+  useEffect(forget, [of]);
+  if (!error) return children;
+  return html`<p class="problem" role="alert">This page cannot show what the agent answers (${error.message}). Reload the page.</p>`;
+}
+
+const Filled = ({ data, write }) => write(data);
 
 // What a view shows of a document: the error, a line while it loads, or what children returns of it.
 export function Loaded({ from, missing, children }) {
@@ -33,7 +63,7 @@ export function Loaded({ from, missing, children }) {
   if (isAbsent && missing) return html`<p class="empty">${missing} <span class="dim">(${error.message})</span></p>`;
   return html`
     ${error && html`<p class="problem" role="alert">${error.message}</p>`}
-    ${data ? children(data) : !error && html`<p class="empty">Reading …</p>`}
+    ${data ? html`<${Guarded} of=${data}><${Filled} data=${data} write=${children} /><//>` : !error && html`<p class="empty">Reading …</p>`}
   `;
 }
 
@@ -166,7 +196,7 @@ export function Chart({ title, times, series, write }) {
       tzDate: (seconds) => window.uPlot.tzDate(new Date(seconds * 1000), "UTC"),
       cursor: { drag: { x: true, y: false } },
       scales: { y: { range: (_, low, high) => [0, Math.max(high, 0.01) * 1.1] } },
-      axes: [axis, { ...axis, size: 60, values: (_, ticks) => ticks.map(write) }],
+      axes: [{ ...axis, values: (_, ticks) => ticks.map((at) => moment(at).slice(11)) }, { ...axis, size: 60, values: (_, ticks) => ticks.map(write) }],
       series: [
         {},
         ...series.map(([label, , colour]) => ({

@@ -13,7 +13,7 @@ export function SafeModeSwitch({ mode }) {
   const [problem, setProblem] = useState("");
   const { data } = useDocument("safe-mode", `${mode}/${asked}`);
   if (!data) return null;
-  const isOurs = REQUESTER in data.requests;
+  const isOurs = REQUESTER in (data.requests ?? {});
   const confirmed = async (form) => {
     setIsAsking(false);
     const body = { requested: !isOurs, requester: REQUESTER };

@@ -1,6 +1,6 @@
 // The node: mode, CPUs, pressure, charts, and what is wrong.
 
-import { html, useEffect, useState } from "../vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "../vendor/htm-preact.js";
 import { read } from "../agent.js";
 import { bytes, count, cpuList, cpus, duration, moment, percent, podName } from "../format.js";
 import { Chart, Fact, Loaded, Panel, Table, useDocument } from "../parts.js";
@@ -12,7 +12,10 @@ const MOST_POINTS = 720;
 // The figures of the last hour. Each new snapshot adds those that are missing.
 function useHistory(look) {
   const [state, setState] = useState({ data: null, error: null });
+  const isReading = useRef(false);
   useEffect(() => {
+    if (isReading.current) return;
+    isReading.current = true;
     const times = state.data?.at ?? [];
     const since = times[times.length - 1] ?? 0;
     read(`dashboard/history?since=${since}`).then(
@@ -24,7 +27,9 @@ function useHistory(look) {
           return { data: Object.fromEntries(joined), error: null };
         }),
       (error) => setState(({ data }) => ({ data, error })),
-    );
+    ).finally(() => {
+      isReading.current = false;
+    });
   }, [look]);
   return state;
 }
@@ -136,7 +141,7 @@ function CpuTile({ cpu, layer, threads }) {
       <ol>
         ${threads.slice(0, 3).map(
           (thread) => html`<li key=${thread.tid} title=${thread.pod ? podName(thread) : thread.process}>
-            ${thread.comm} <span class="dim">${cpus(thread.cpu_used)}</span>
+            <bdi>${thread.comm}</bdi> <span class="dim">${cpus(thread.cpu_used)}</span>
           </li>`,
         )}
       </ol>
