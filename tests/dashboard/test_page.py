@@ -96,8 +96,9 @@ def test_a_pod_that_is_not_there_is_named(page, agent):
     page.get_by_role("alert").filter(has_text="The pod no/where/<b> is not on this node").wait_for()
 
 
-def test_an_unknown_view_is_the_node(page, agent):
-    open_view(page, agent, "nowhere/%E0%A4%A", "Now")
+@pytest.mark.parametrize("view", ["nowhere/%E0%A4%A", "pod", "pod/no-name"])
+def test_an_unknown_view_is_the_node(page, agent, view):
+    open_view(page, agent, view, "Now")
 
 
 def test_a_table_is_sorted_and_filtered_by_keyboard(page, agent):

@@ -114,7 +114,7 @@ function App() {
   const observation = useDocument("observe", look);
   const settings = useDocument("dashboard/settings", 0);
   const actions = settings.data?.actions ?? false;
-  const isPod = view === "pod";
+  const isPod = view === "pod" && rest.length > 1;
   const [, title, View] = VIEWS.find(([name]) => name === (isPod ? "pods" : view)) ?? VIEWS[0];
   const heading = isPod ? rest.filter(Boolean).join("/") : title;
   useEffect(() => {
