@@ -1,4 +1,4 @@
-"""Figures of the node over the last hour, for the page's charts."""
+"""Figures of the node over the last windows, for the page's charts."""
 
 from collections import deque
 from collections.abc import Mapping

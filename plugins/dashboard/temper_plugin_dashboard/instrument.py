@@ -58,7 +58,7 @@ class Dashboard(OpenInstrument):
                 "get-dashboard-history",
                 "GET",
                 "/dashboard/history",
-                "The node's use of CPUs, pressure and violations over the last hour.",
+                "The node's use of CPUs, pressure and violations in the last 720 windows.",
                 self._figures,
                 parameters={"since": "Only windows that ended later, in seconds since 1970."},
             ),

@@ -9,7 +9,7 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 const MOST_POINTS = 720;
 
-// The figures of the last hour. Each new snapshot adds those that are missing.
+// The figures of the last windows. Each new snapshot adds those that are missing.
 function useHistory(look) {
   const [state, setState] = useState({ data: null, error: null });
   const isReading = useRef(false);
@@ -52,7 +52,7 @@ export function Node({ look, observation }) {
         <${CpuMap} seen=${seen} />
       `}
     <//>
-    <${Panel} title="The last hour" path="dashboard/history">
+    <${Panel} title="The last 720 windows" path="dashboard/history">
       <${Loaded} from=${history}>
         ${(points) =>
           points.at.length < 2
@@ -94,7 +94,7 @@ function Facts({ seen }) {
       <dl class="facts">
         <${Fact} name="Window" value=${moment(seen.at)} note=${`UTC, ${duration(seen.window_s)} long`} />
         <${Fact} name="Engine" value=${seen.engine || "none"} note=${seen.generation ? `plan ${seen.generation}` : "no plan in force"} />
-        <${Fact} name="Machine" value=${`${machine.cpus} CPUs`} note=${`${machine.cores} cores, ${machine.llcs} caches, ${machine.numa_nodes} NUMA nodes`} />
+        <${Fact} name="Machine" value=${`${machine.cpus} CPUs`} note=${`cores: ${machine.cores}, caches: ${machine.llcs}, NUMA nodes: ${machine.numa_nodes}`} />
         <${Fact} name="CPU time" value=${`${cpus(sum(seen.threads.map((thread) => thread.cpu_used)))} CPUs`} note="of the threads listed" />
         <${Fact} name="Pods" value=${count(seen.pods.length)} note=${`${count(overhead.threads_seen)} threads on the node`} />
         <${Fact} name="Violations" value=${count(seen.violations.length)} level=${seen.violations.length ? "bad" : ""} note=${html`<a href="#/lint">lint</a>`} />
