@@ -8,14 +8,14 @@ from tests.dashboard.dashboard_agent import PROGRAM, DashboardAgent
 from tests.patience import PATIENCE_S
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def program():
     with subprocess.Popen([sys.executable, "-c", PROGRAM]) as running:
         yield
         running.kill()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def agent(program, tmp_path_factory):  # noqa: ARG001 - it has to run
     """Return an agent that observes this machine and the program."""
     agent = DashboardAgent(tmp_path_factory.mktemp("dashboard"))
@@ -24,8 +24,9 @@ def agent(program, tmp_path_factory):  # noqa: ARG001 - it has to run
     agent.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """Return a browser. Its event loop runs in this thread, so it ends with the file."""
     with chromium() as browser:
         yield browser
 

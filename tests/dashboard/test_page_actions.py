@@ -97,8 +97,7 @@ def test_a_trace_is_captured_downloaded_and_deleted(signed_in, agent):
     signed_in.get_by_label("Seconds").fill("0.5")
     signed_in.get_by_role("dialog").get_by_role("button", name="Capture").click()
     finished = signed_in.get_by_role("button", name="Download")
-    until(lambda: any(has_ended(trace) for trace in agent.read("traces")["traces"]), "its end")
-    (trace,) = agent.read("traces")["traces"]
+    (trace,) = until(lambda: ended(agent.read("traces")["traces"]), "the end of the capture")
     if trace["state"] == "failed":
         pytest.skip(f"no capture is possible here: {trace['reason']}")
     finished.wait_for()
@@ -114,8 +113,8 @@ def test_a_trace_is_captured_downloaded_and_deleted(signed_in, agent):
     assert agent.read("traces")["traces"] == []
 
 
-def has_ended(trace):
-    return trace["state"] in {"finished", "failed"}
+def ended(traces):
+    return [trace for trace in traces if trace["state"] in {"finished", "failed"}]
 
 
 def test_a_page_without_actions_offers_none(page, program, tmp_path):  # noqa: ARG001 - it has to run

@@ -65,6 +65,16 @@ def test_a_second_request_is_told_who_captures_and_for_how_long(captures, finish
     assert captures.begin(TraceRequest(seconds=0.1), "me")
 
 
+def test_a_capture_whose_helper_has_yet_to_end_is_listed_once(captures):
+    begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+    wait_until_recording()
+    (captures.store.directory / f"{begun['id']}.pftrace").write_bytes(b"whole")
+
+    listed = captures.documents()
+
+    assert [(entry["id"], entry["state"]) for entry in listed] == [(begun["id"], "recording")]
+
+
 def test_of_two_requests_at_once_one_captures(captures):
     outcomes = []
 

@@ -168,13 +168,18 @@ class Captures:
             return True
 
     def documents(self) -> list[dict[str, Any]]:
-        """Return the running capture, the last one if it failed, and the kept ones."""
+        """Return the running capture, the last one if it failed, and the kept ones.
+
+        A trace whose helper is about to end is that of the running capture, and no kept one yet.
+        """
         with self._lock:
             self.settle()
-            entries = [] if self._running is None else [self._running.document(time.monotonic())]
+            running = self._running
+            entries = [] if running is None else [running.document(time.monotonic())]
             if self._failed is not None:
                 entries.append(self._failed)
-            return [*entries, *(dict(self.store.summary(each)) for each in self.store.ids())]
+            kept = [each for each in self.store.ids() if running is None or each != running.id]
+            return [*entries, *(dict(self.store.summary(each)) for each in kept)]
 
     def is_running(self, capture: str) -> bool:
         """Whether this capture is recorded or written now."""
