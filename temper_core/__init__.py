@@ -10,7 +10,14 @@ _HOMES = {
     "temper_core.client": ("ask_agent", "ask_observation"),
     "temper_core.bpf.skeleton": ("Skeleton",),
     "temper_core.command_group": ("CommandGroup",),
-    "temper_core.documents": ("fit", "parse_json", "parse_yaml", "read_json", "read_text"),
+    "temper_core.documents": (
+        "fit",
+        "parse_json",
+        "parse_yaml",
+        "read_bytes",
+        "read_json",
+        "read_text",
+    ),
     "temper_core.errors": (
         "BpfError",
         "DocumentError",

@@ -4,7 +4,7 @@ from temper_core.bpf.skeleton import Skeleton
 from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
 from temper_core.directory_tree import directories_below
-from temper_core.documents import fit, parse_json, parse_yaml, read_json, read_text
+from temper_core.documents import fit, parse_json, parse_yaml, read_bytes, read_json, read_text
 from temper_core.errors import (
     BpfError,
     DocumentError,
@@ -248,6 +248,7 @@ __all__ = [
     "parse_profile",
     "parse_tenant_json",
     "parse_yaml",
+    "read_bytes",
     "read_json",
     "read_machine",
     "read_pod_object",

@@ -66,6 +66,14 @@ def read_text(
     Only regular files are allowed, because reading a pipe may block without end. *pipes* allows
     them for a command that a user waits for.
     """
+    content = read_bytes(path, pipes=pipes, largest_bytes=largest_bytes)
+    return _decoded(content, str(path))
+
+
+def read_bytes(
+    path: Path, *, pipes: bool = False, largest_bytes: int = LARGEST_DOCUMENT_BYTES
+) -> bytes:
+    """Read the file at *path*. Raise DocumentError, as ``read_text`` does."""
     # O_NONBLOCK: opening a pipe without a writer must not block, so that it can be refused.
     flags = os.O_RDONLY | os.O_CLOEXEC | (0 if pipes else os.O_NONBLOCK)
     try:
@@ -74,7 +82,7 @@ def read_text(
             _require_readable(os.fstat(descriptor), path, largest_bytes, pipes=pipes)
             # With closefd, open() leaves the descriptor of a directory open.
             with open(descriptor, "rb", closefd=False) as file:
-                return read_stream(file, source=str(path), largest_bytes=largest_bytes)
+                return _bounded(file, str(path), largest_bytes)
         finally:
             os.close(descriptor)
     except OSError as error:
@@ -99,12 +107,20 @@ def read_stream(
     stream: BinaryIO, *, source: str, largest_bytes: int = LARGEST_DOCUMENT_BYTES
 ) -> str:
     """Read *stream* to its end as UTF-8. Raise DocumentError if it is too large or no text."""
+    return _decoded(_bounded(stream, source, largest_bytes), source)
+
+
+def _bounded(stream: BinaryIO, source: str, largest_bytes: int) -> bytes:
     content = bytearray()
     # The size that a file or a device reports may differ from the bytes that it returns.
     while len(content) <= largest_bytes and (part := stream.read(CHUNK_BYTES)):
         content += part
     if len(content) > largest_bytes:
         raise DocumentError(source, [f"is larger than {largest_bytes} bytes"])
+    return bytes(content)
+
+
+def _decoded(content: bytes, source: str) -> str:
     if content.startswith(GZIP_MAGIC):
         raise DocumentError(source, [f"is compressed (gzip), not text{_reader_of_name(source)}"])
     try:

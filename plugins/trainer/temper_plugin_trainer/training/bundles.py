@@ -6,17 +6,15 @@ the length of every text are bounded. It contains no host name and no paths, as 
 
 import gzip
 import json
-import os
-import stat
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from attrs import Attribute, asdict, evolve, field, frozen
 from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, max_len, min_len
 
-from temper_core import DocumentError, fit, parse_json
+from temper_core import DocumentError, fit, parse_json, read_bytes
 from temper_plugin_trainer.sampling import LONGEST_FUNCTION
 from temper_plugin_trainer.thread_tables import (
     LONGEST_COMM,
@@ -204,35 +202,11 @@ def packed_bundle(bundle: Bundle) -> bytes:
 def read_bundle(path: Path) -> Bundle:
     """Read the bundle at *path*. Raise DocumentError, one line, if it is invalid."""
     source = str(path)
-    text = _unpacked(_content(path), source)
+    text = _unpacked(read_bytes(path, largest_bytes=LARGEST_PACKED_BYTES), source)
     try:
         return fit(parse_json(text, source=source), Bundle, source=source)
     except DocumentError as error:
         raise in_one_line(source, error.problems) from error
-
-
-def _content(path: Path) -> bytes:
-    # O_NONBLOCK: opening a pipe without a writer must not block, so that it can be refused.
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise DocumentError(str(path), ["is not a regular file"])
-            with open(descriptor, "rb", closefd=False) as file:
-                return _bounded(file, str(path))
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise DocumentError(str(path), [error.strerror or str(error)]) from error
-    except ValueError as error:
-        raise DocumentError(str(path), ["is no name of a file"]) from error
-
-
-def _bounded(file: BinaryIO, source: str) -> bytes:
-    content = file.read(LARGEST_PACKED_BYTES + 1)
-    if len(content) > LARGEST_PACKED_BYTES:
-        raise DocumentError(source, [f"is larger than {LARGEST_PACKED_BYTES} bytes"])
-    return content
 
 
 def _unpacked(content: bytes, source: str) -> str:
