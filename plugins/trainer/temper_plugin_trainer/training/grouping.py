@@ -114,7 +114,7 @@ def analyse(bundle: Bundle) -> Analysis:
     return Analysis(
         tuple(groups),
         _edges(groups, bundle),
-        tuple(_untold(groups, bundle)),
+        tuple(_unknowns(groups, bundle)),
         tuple(_remarks(groups)),
     )
 
@@ -211,29 +211,39 @@ def _edges(groups: Sequence[TrainedGroup], bundle: Bundle) -> tuple[GroupEdge, .
     return tuple(GroupEdge(*pair, number / watched_s) for pair, number in sums.most_common())
 
 
-def _untold(groups: Sequence[TrainedGroup], bundle: Bundle) -> Iterator[str]:
-    """Yield what the bundle does not tell."""
+def _unknowns(groups: Sequence[TrainedGroup], bundle: Bundle) -> Iterator[str]:
+    """Yield the limits of the bundle, and the groups whose class is unclear."""
+    total = sum(group.cpus for group in groups)
     yield from (f"the load was not representative: {problem}" for problem in bundle.problems)
-    wakes, total = bundle.agent.wakes, sum(group.cpus for group in groups)
+    yield from _unknown_wakes(bundle)
+    yield from _unknown_cpus(bundle, total)
+    for group in groups:
+        if group.confidence < SURE and group.cpus >= TOLD_SHARE * total:
+            reason = group.doubt or "near a threshold"
+            yield f"unclear: {group.label} ({group.kind}, {group.confidence:.2f}): {reason}"
+
+
+def _unknown_wakes(bundle: Bundle) -> Iterator[str]:
+    wakes = bundle.agent.wakes
     if not wakes.windows:
         why = f" ({wakes.reason})" if wakes.reason else ""
         yield f"wake-ups were not observed{why}: wait channels tell chains, less surely"
     if wakes.lost:
         yield f"{wakes.lost} edges of wake-ups found no room"
+
+
+def _unknown_cpus(bundle: Bundle, total: float) -> Iterator[str]:
+    """Yield CPU time that was waited for, or that no thread of the *total* CPUs used."""
     waited = sum(thread.wait_s for thread in bundle.threads)
-    run = sum(thread.run_s for thread in bundle.threads)
-    if waited and waited / (waited + run) > WAITED_SHARE:
-        share = 100 * waited / (waited + run)
+    runnable = waited + sum(thread.run_s for thread in bundle.threads)
+    if waited and waited / runnable > WAITED_SHARE:
+        share = 100 * waited / runnable
         yield f"CPUs were short: threads waited for {share:.0f} % of their runnable time"
     if bundle.unseen_cpus >= TOLD_SHARE * (total + bundle.unseen_cpus) > 0:
         yield f"{bundle.unseen_cpus:.2f} CPUs were used by threads too short-lived to be seen"
     if bundle.left_out:
         cpus = f"{bundle.left_out_cpus:.2f} CPUs"
         yield f"{bundle.left_out} threads have no record, {cpus} used"
-    for group in groups:
-        if group.confidence < SURE and group.cpus >= TOLD_SHARE * total:
-            reason = group.doubt or "near a threshold"
-            yield f"unclear: {group.label} ({group.kind}, {group.confidence:.2f}): {reason}"
 
 
 def _remarks(groups: Sequence[TrainedGroup]) -> Iterator[str]:
