@@ -34,9 +34,9 @@ SETTLE_S = 12
 UPDATES = 10
 WORKLOAD = '[[workloads]]\nname = "bench"\nprocess = "python*"\ntier = "high"\n'
 COUNTED = """count => new Promise((done) => {
-  const source = new EventSource("dashboard/looks");
+  const source = new EventSource("dashboard/snapshots");
   let seen = -1;  // the newest snapshot comes at once
-  source.addEventListener("look", () => {
+  source.addEventListener("snapshot", () => {
     seen += 1;
     if (seen < count) return;
     source.close();

@@ -151,7 +151,7 @@ def test_a_reader_gets_the_newest_snapshot_and_each_later_one(dashboard):
 
     second = next(stream)
 
-    assert b"event: look\n" in first
+    assert b"event: snapshot\n" in first
     assert b'"mode": "safe_mode"' in second
     assert b"id: 3\n" in second
 

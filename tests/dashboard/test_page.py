@@ -184,7 +184,7 @@ def test_hidden_tabs_leave_their_connections_to_the_one_that_is_shown(browser, a
 
 
 def test_without_a_stream_the_page_asks(page, agent):
-    page.route("**/dashboard/looks", lambda route: route.fulfill(status=503))
+    page.route("**/dashboard/snapshots", lambda route: route.fulfill(status=503))
     open_view(page, agent, "")
     window = page.locator(".facts dd").first
     before = window.inner_text()

@@ -8,8 +8,8 @@ from typing import Any
 
 from temper_core import Answer, Endpoint, InputError, OpenInstrument, Request, Snapshot
 from temper_plugin_dashboard.history import History
-from temper_plugin_dashboard.looks import Looks
 from temper_plugin_dashboard.options import Options
+from temper_plugin_dashboard.snapshot_stream import SnapshotStream
 
 ASSETS = Path(__file__).parent / "assets"
 PAGE = "index.html"
@@ -23,7 +23,7 @@ class Dashboard(OpenInstrument):
     def __init__(self, options: Options) -> None:
         self._options = options
         self._history = History()
-        self._looks = Looks()
+        self._snapshots = SnapshotStream()
         self._assets = {
             path.relative_to(ASSETS).as_posix(): path
             for path in ASSETS.rglob("*")
@@ -31,9 +31,9 @@ class Dashboard(OpenInstrument):
         }
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Keep the figures of the window, and tell open pages."""
+        """Keep the figures of the window, and send the snapshot to open pages."""
         self._history.add(snapshot)
-        self._looks.tell(snapshot)
+        self._snapshots.publish(snapshot)
 
     def endpoints(self) -> Iterable[Endpoint]:
         """Serve the page, its files, its settings, its charts' figures and its stream."""
@@ -65,16 +65,16 @@ class Dashboard(OpenInstrument):
             Endpoint(
                 "follow-snapshots",
                 "GET",
-                "/dashboard/looks",
+                "/dashboard/snapshots",
                 "The time and mode of each new snapshot, as server-sent events.",
-                lambda _: Answer(media_type="text/event-stream", stream=self._looks.stream()),
+                lambda _: Answer(media_type="text/event-stream", stream=self._snapshots.stream()),
                 media_type="text/event-stream",
             ),
         )
 
     def close(self) -> None:
         """End the streams."""
-        self._looks.close()
+        self._snapshots.close()
 
     def _figures(self, request: Request) -> Mapping[str, Any]:
         return self._history.document(_seconds(request.query.get("since", "0")))

@@ -1,4 +1,4 @@
-"""Tells open pages of each new snapshot."""
+"""The stream of new snapshots that open pages follow."""
 
 import json
 import threading
@@ -10,8 +10,8 @@ IDLE_S = 15
 """A stream has to send something every 60 s."""
 
 
-class Looks:
-    """The newest snapshot's time and mode, and a stream of them for each reader."""
+class SnapshotStream:
+    """Keeps time and mode of the newest snapshot, and sends them to all readers."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -19,8 +19,8 @@ class Looks:
         self._newest = ""
         self._is_closed = False
 
-    def tell(self, snapshot: Snapshot) -> None:
-        """Tell all readers of a *snapshot*."""
+    def publish(self, snapshot: Snapshot) -> None:
+        """Make *snapshot* the newest one, and wake all readers."""
         status = snapshot.status
         newest = {
             "at": rfc3339(snapshot.at),
@@ -34,7 +34,7 @@ class Looks:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """End all streams."""
+        """End the streams of all readers."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -52,4 +52,4 @@ class Looks:
                     return
                 number, newest = self._number, self._newest
             is_new, sent = number > sent, number
-            yield ServerSentEvent(newest, "look", str(number)).encode() if is_new else b""
+            yield ServerSentEvent(newest, "snapshot", str(number)).encode() if is_new else b""

@@ -82,8 +82,8 @@ export function follow(onLook, onState) {
   let timer;
   const ask = () => read("dashboard/settings").then(() => (onState(true), onLook()), () => onState(false));
   const open = () => {
-    source = new EventSource("dashboard/looks");
-    source.addEventListener("look", () => {
+    source = new EventSource("dashboard/snapshots");
+    source.addEventListener("snapshot", () => {
       onState(true);
       onLook();
     });
