@@ -33,7 +33,7 @@ def test_groups_are_shown_with_class_evidence_and_what_is_not_told(written):
     assert "shop: 2 threads, 1.20 CPUs used in 10.0 s" in result.stdout
     assert "shop/worker-#" in result.stdout
     assert "sync compute" in result.stdout
-    assert "not told: unclear: shop/io" in result.stdout
+    assert "unknown: unclear: shop/io" in result.stdout
 
 
 def test_groups_are_json_with_their_evidence(written):

@@ -75,7 +75,7 @@ def _print(bundle: Bundle, analysis: Analysis) -> None:
     for line in analysis.remarks:
         console.print(printable(line))
     for line in analysis.untold:
-        console.print(printable(f"not told: {line}"))
+        console.print(printable(f"unknown: {line}"))
 
 
 def _row(group: TrainedGroup) -> dict[str, Any]:
