@@ -1,0 +1,1 @@
+"""The room of ``temper train run``: measures variants of a profile, and keeps improvements."""
