@@ -34,6 +34,7 @@ _HOMES = {
     "temper_core.http.client_network": ("client_network",),
     "temper_core.http.listener": ("listen_on",),
     "temper_core.http.listener_owners": ("listener_owners",),
+    "temper_core.http.protocol": ("extend_exchange",),
     "temper_core.json_items": ("JsonItems",),
     "temper_core.tenant_json": ("parse_tenant_json",),
     "temper_core.logs": ("configure_logs",),

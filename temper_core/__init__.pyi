@@ -21,6 +21,7 @@ from temper_core.http.bounds import Bounds
 from temper_core.http.client_network import client_network
 from temper_core.http.listener import listen_on
 from temper_core.http.listener_owners import listener_owners
+from temper_core.http.protocol import extend_exchange
 from temper_core.json_items import JsonItems
 from temper_core.logs import configure_logs
 from temper_core.node.cgroups import thread_owner
@@ -228,6 +229,7 @@ __all__ = [
     "directories_below",
     "event_stream",
     "explain_bpf_error",
+    "extend_exchange",
     "find_pod_cgroups",
     "first_taker",
     "fit",

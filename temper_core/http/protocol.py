@@ -34,6 +34,17 @@ def connection_of(scope: Mapping[str, Any]) -> "BoundedProtocol":
     return connection
 
 
+def extend_exchange(scope: Mapping[str, Any], within_s: float) -> None:
+    """Allow the exchange of an ASGI *scope* *within_s* from now on, in place of ``exchange_s``.
+
+    An application calls it before each piece of a streamed answer. It does nothing for a scope that
+    no ``BoundedServer`` made.
+    """
+    connection = scope.get("state", {}).get(_CONNECTION)
+    if connection is not None:
+        connection.extend(within_s)
+
+
 class BoundedProtocol(H11Protocol):
     """HTTP/1.1 that closes the connection of a client that takes too long.
 

@@ -10,11 +10,18 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 from starlette.applications import Starlette
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from temper_core import Address, BoundedServer, Bounds, MachineError, listen_on
+from temper_core import (
+    Address,
+    BoundedServer,
+    Bounds,
+    MachineError,
+    extend_exchange,
+    listen_on,
+)
 from tests.core.http.dialling import (
     ASKED,
     ASKED_THEN,
@@ -102,6 +109,32 @@ def test_a_request_and_its_answer_have_their_time(asked):
             return await is_ended(reader)
 
     assert asyncio.run(run())
+
+
+@pytest.mark.parametrize(("extra_s", "whole"), [(0.0, False), (5.0, True)])
+def test_an_application_gives_the_pieces_of_a_stream_more_time(extra_s, whole):
+    async def stream(request):
+        async def pieces():
+            for number in range(4):
+                if extra_s:
+                    extend_exchange(request.scope, extra_s)
+                yield b"%d" % number
+                await asyncio.sleep(0.1)
+            yield b"end"
+
+        return StreamingResponse(pieces(), headers={"connection": "close"})
+
+    async def run():
+        app = answering(Route("/stream", stream))
+        async with served(app, Bounds(head_s=60, exchange_s=0.2, stop_s=1)) as connected:
+            reader, _ = await connected(b"GET /stream HTTP/1.1\r\nhost: a\r\n\r\n")
+            return await reader.read()
+
+    assert (b"end" in asyncio.run(run())) is whole
+
+
+def test_a_scope_of_another_server_has_no_exchange_to_extend():
+    extend_exchange({"type": "http"}, 1.0)
 
 
 def test_a_client_that_resets_the_connection_at_a_refusal_writes_nothing_into_the_log(
