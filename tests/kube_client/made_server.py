@@ -70,7 +70,7 @@ class MadeServer:
 
 def _send(handler, status, text, headers):
     body = text.encode()
-    handler.send_response(status)
+    handler.send_response_only(status)  # the headers are those of the answer alone
     for name, value in {"Content-Length": str(len(body)), **headers}.items():
         handler.send_header(name, value)
     handler.end_headers()

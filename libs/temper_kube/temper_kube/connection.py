@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse
 from typing import Any, Self, cast
 
+from attrs import frozen
+
 from temper_core import JsonItems, parse_tenant_json
 from temper_kube.access import Access
 from temper_kube.credential_programs import Issued
@@ -40,6 +42,14 @@ KEEP_ALIVE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 25_000),
 )
+
+
+@frozen
+class Content:
+    """The body of an answer, with its headers."""
+
+    body: bytes
+    headers: HTTPMessage
 
 
 class Connection:
@@ -79,6 +89,21 @@ class Connection:
                 return self._parsed(response.read(LARGEST_BYTES + 1))
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
+
+    def content(self, path: str, accept: str = "", most_bytes: int = LARGEST_BYTES) -> "Content":
+        """Return an answer as it is, which must be complete after ``EXCHANGE_S``.
+
+        A body of more than *most_bytes* is an UnreachableError.
+        """
+        try:
+            with self._limited(EXCHANGE_S):
+                response = self._send("GET", path, None, "", accept)
+                body = response.read(most_bytes + 1)
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._unreachable(error) from error
+        if len(body) > most_bytes:
+            raise self._unreachable(ValueError(f"an answer is larger than {most_bytes} bytes"))
+        return Content(body, response.headers)
 
     def items(
         self, path: str, rest: dict[str, Any], *, accept: str = "", limit_s: float | None = None

@@ -10,6 +10,7 @@ from temper_core import DocumentError, MachineError, fit, rfc3339
 from temper_core.console import Row, named
 from temper_core.observed import table
 from temper_kube.access import Access
+from temper_kube.agents import Away, roster
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import ForbiddenError
 from temper_plugin_rightsizer.advice.advising import advise, confidence
@@ -21,7 +22,7 @@ from temper_plugin_rightsizer.advice.quotas import with_quotas
 from temper_plugin_rightsizer.advice.suggestions import suggestions
 from temper_plugin_rightsizer.advice.surroundings import Surroundings, consider
 from temper_plugin_rightsizer.advice.use import used
-from temper_plugin_rightsizer.cluster.agents import Away, ask_agents, roster
+from temper_plugin_rightsizer.cluster.agents import ask_agents
 from temper_plugin_rightsizer.cluster.demands import ClusterDemand, WorkloadDemand
 from temper_plugin_rightsizer.cluster.machines import ClusterMachines
 from temper_plugin_rightsizer.cluster.surroundings import ClusterSurroundings
