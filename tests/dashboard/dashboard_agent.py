@@ -38,10 +38,11 @@ be({PROCESS!r})
 time.sleep(3600)
 """
 SETTINGS = """
+{head}
 run_directory = "{folder}/run"
 state_directory = "{folder}/state"
 [server]
-listen = "127.0.0.1:{port}"
+listen = "{host}:{port}"
 token_file = "{folder}/token"
 [scheduler]
 enforce = false
@@ -79,12 +80,14 @@ class DashboardAgent:
 
     folder: Path
     more: str = ""
+    head: str = ""
+    host: str = "127.0.0.1"
     port: int = field(factory=free_port)
     _process: subprocess.Popen | None = None
 
     @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
+        return f"http://{self.host}:{self.port}/"
 
     def start(self) -> None:
         """Start it, and wait for a window in which the program ran."""
@@ -92,7 +95,14 @@ class DashboardAgent:
         token.write_text(f"ops: {TOKEN}\n")
         token.chmod(0o600)
         settings = self.folder / "agent.toml"
-        text = SETTINGS.format(folder=self.folder, port=self.port, process=PROCESS, more=self.more)
+        text = SETTINGS.format(
+            folder=self.folder,
+            host=self.host,
+            port=self.port,
+            process=PROCESS,
+            head=self.head,
+            more=self.more,
+        )
         settings.write_text(text)
         command = (TEMPER, "agent", "--settings", str(settings))
         before, environment = (OWN_RUN, ENVIRONMENT) if has_own_hosts() else ((), None)
@@ -104,6 +114,11 @@ class DashboardAgent:
         """End it as a service manager does."""
         self._process.send_signal(signal.SIGTERM)
         assert self._process.wait(PATIENCE_S) == 0, (self.folder / "log").read_text()
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self._process.kill()
+        self._process.wait()
 
     def read(self, path: str):
         with urllib.request.urlopen(self.address + path, timeout=PATIENCE_S) as answer:

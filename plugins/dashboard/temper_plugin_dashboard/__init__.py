@@ -1,10 +1,11 @@
-"""A page on every agent that shows its node."""
+"""A page on every agent that shows its node, and a server with a page of all nodes."""
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temper_core import (
+    Command,
     Instrument,
     InstrumentContext,
     OpenInstrument,
@@ -14,9 +15,18 @@ from temper_core import (
 )
 from temper_plugin_dashboard.options import Options
 
-__all__ = ["temper_instruments", "temper_settings"]
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["temper_commands", "temper_instruments", "temper_settings"]
 
 NAME = "dashboard"
+
+
+@hookimpl
+def temper_commands() -> list[Command]:
+    """Contribute ``temper dashboard``."""
+    return [Command("dashboard", "Show all nodes of a cluster on one page.", _load_dashboard)]
 
 
 @hookimpl
@@ -35,3 +45,9 @@ def _open(options: Options, _context: InstrumentContext) -> OpenInstrument:
     from temper_plugin_dashboard.instrument import Dashboard  # noqa: PLC0415 - agent only
 
     return Dashboard(options)
+
+
+def _load_dashboard() -> "click.Command":
+    from temper_plugin_dashboard.fleet.command import dashboard  # noqa: PLC0415 - slow
+
+    return dashboard

@@ -2,16 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from mimetypes import guess_type
-from pathlib import Path
 from typing import Any
 
 from temper_core import Answer, Endpoint, InputError, OpenInstrument, Request, Snapshot
 from temper_plugin_dashboard.history import History
 from temper_plugin_dashboard.options import Options
+from temper_plugin_dashboard.page_files import ASSETS, PageFiles, media_type
 from temper_plugin_dashboard.snapshot_stream import SnapshotStream
 
-ASSETS = Path(__file__).parent / "assets"
 PAGE = "index.html"
 NOT_FOUND = 404
 LONGEST_NUMBER = 30
@@ -24,11 +22,7 @@ class Dashboard(OpenInstrument):
         self._options = options
         self._history = History()
         self._snapshots = SnapshotStream()
-        self._assets = {
-            path.relative_to(ASSETS).as_posix(): path
-            for path in ASSETS.rglob("*")
-            if path.is_file()
-        }
+        self._files = PageFiles()
 
     def tell(self, snapshot: Snapshot) -> None:
         """Keep the figures of the window, and send the snapshot to open pages."""
@@ -80,15 +74,14 @@ class Dashboard(OpenInstrument):
         return self._history.document(_seconds(request.query.get("since", "0")))
 
     def _page(self, _request: Request) -> Answer:
-        return Answer(media_type="text/html; charset=utf-8", file=self._assets[PAGE])
+        path = ASSETS / PAGE
+        return Answer(media_type=media_type(path), file=path)
 
     def _asset(self, request: Request) -> Answer:
-        name = request.query["file"]
-        path = self._assets.get(name)
+        path = self._files.find(request.query["file"])
         if path is None:
             return Answer(b"there is no such file\n", "text/plain", NOT_FOUND)
-        kind = guess_type(name)[0] or "text/plain"
-        return Answer(media_type=f"{kind}; charset=utf-8", file=path)
+        return Answer(media_type=media_type(path), file=path)
 
 
 def _seconds(text: str) -> float:

@@ -46,7 +46,7 @@ export function Advice({ isShown }) {
               resource("Memory request", "memory_request_bytes", bytes),
               resource("Memory limit", "memory_limit_bytes", bytes),
               { name: "Confidence", value: (row) => row.confidence, show: (row) => html`${row.confidence} <span class="dim">${duration(row.learned_s)}</span>` },
-              { name: "Why", value: (row) => row.reasons.join(" "), show: (row) => html`<details><summary>${row.reasons[0] ?? ""}</summary>${row.reasons.slice(1).map((reason) => html`<p>${reason}</p>`)}</details>` },
+              { name: "Why", value: (row) => row.reasons.join(" "), show: (row) => html`<details><summary>${row.reasons[0] ?? ""}</summary>${row.reasons.slice(1).map((reason) => html`<p>${reason}</p>`)}</details>`, isLong: true },
             ]}
           />
           ${document.notes.map((note) => html`<p class="dim" key=${note}>${note}</p>`)}

@@ -31,6 +31,8 @@ async function answered(path, options) {
     throw new AgentError(0, "the agent does not answer");
   }
   if (response.ok) return response;
+  // The session with the server of the fleet has ended. It shows the login at this address.
+  if (response.headers.get("temper-session") === "ended") window.location.reload();
   const text = await response.text();
   let message = text.slice(0, 300);
   try {
@@ -75,18 +77,20 @@ export async function download(path, name) {
   URL.revokeObjectURL(link.href);
 }
 
-// Calls onLook for each new snapshot, and onState with whether the agent answers. Returns a function that ends it.
+// Calls onLook for each new event of a stream, and onState with whether the agent answers and, if the stream tells it,
+// why not and since when. Without the stream it reads the path check every 5 s. Returns a function that ends it.
 // A hidden tab holds no stream: a browser has six connections to one agent for all of its tabs.
-export function follow(onLook, onState) {
+export function follow(onLook, onState, { stream = "dashboard/snapshots", event = "snapshot", check = "dashboard/settings" } = {}) {
   let source;
   let timer;
-  const ask = () => read("dashboard/settings").then(() => (onState(true), onLook()), () => onState(false));
+  const ask = () => read(check).then(() => (onState(true), onLook()), () => onState(false));
   const open = () => {
-    source = new EventSource("dashboard/snapshots");
-    source.addEventListener("snapshot", () => {
+    source = new EventSource(stream);
+    source.addEventListener(event, () => {
       onState(true);
       onLook();
     });
+    source.addEventListener("away", ({ data }) => onState(false, JSON.parse(data)));
     source.addEventListener("open", () => onState(true));
     source.addEventListener("error", () => {
       if (source.readyState !== EventSource.CLOSED) {

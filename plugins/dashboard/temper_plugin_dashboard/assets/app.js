@@ -2,6 +2,7 @@
 
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { follow, isSignedIn, signIn, signOut } from "./agent.js";
+import { moment } from "./format.js";
 import { Confirm, Guarded, useDocument } from "./parts.js";
 import { SafeModeSwitch } from "./safe-mode.js";
 import { Events } from "./views/events.js";
@@ -88,15 +89,22 @@ function Session({ onChange }) {
   `;
 }
 
-function Head({ observation, answers, actions, onSession }) {
+function silence(away) {
+  if (!away) return "The agent does not answer. What is shown is old.";
+  return `The agent is away${away.since ? ` since ${moment(away.since)}` : ""}: ${away.why}. What is shown is old.`;
+}
+
+function Head({ observation, answers, away, settings, onSession }) {
+  const actions = settings?.actions ?? false;
   const [words, level] = MODES[observation?.mode] ?? ["Waiting for the first observation", "warning"];
   return html`
     <header class="head">
-      <h1>Temper <span class="node">${observation?.node}</span></h1>
+      <h1>Temper <span class="node">${observation?.node ?? settings?.node}</span></h1>
       <p class=${`mode ${answers ? level : "bad"}`} role="status">
-        ${answers ? words : "The agent does not answer. What is shown is old."}
+        ${answers ? words : silence(away)}
         ${answers && observation?.detail && html` <span class="detail">${observation.detail}</span>`}
       </p>
+      ${settings?.fleet && html`<div class="session"><a href=${settings.fleet}>All nodes</a></div>`}
       ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${Session} onChange=${onSession} /></div>`}
     </header>
   `;
@@ -106,10 +114,14 @@ function App() {
   const { view, rest } = usePlace();
   const [look, setLook] = useState(0);
   const [answers, setAnswers] = useState(true);
+  const [away, setAway] = useState(null);
   const [, setSession] = useState(0);
   useEffect(() => {
     const heard = () => setLook((number) => number + 1);
-    return follow(heard, setAnswers);
+    return follow(heard, (isThere, why) => {
+      setAnswers(isThere);
+      setAway(why);
+    });
   }, []);
   const observation = useDocument("observe", look);
   const settings = useDocument("dashboard/settings", 0);
@@ -124,7 +136,7 @@ function App() {
   const shared = { look, observation, actions, rest };
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
-    <${Head} observation=${observation.data} answers=${answers} actions=${actions} onSession=${() => setSession(Date.now())} />
+    <${Head} observation=${observation.data} answers=${answers} away=${away} settings=${settings.data} onSession=${() => setSession(Date.now())} />
     <nav aria-label="Views">
       <ul>
         ${VIEWS.map(([name, words]) => {

@@ -105,7 +105,7 @@ const compare = (a, b) => {
 };
 
 // A table that can be sorted by each column and filtered by text.
-// columns: {name, value(row), show(row), isNumber, help}; sort: [index of a column, whether descending].
+// columns: {name, value(row), show(row), isNumber, isLong, help}; sort: [index of a column, whether descending].
 export function Table({ caption, columns, rows, keyOf, sort = [0, false], most = 300, hasFilter = true, empty }) {
   const [[by, isDescending], setSort] = useState(sort);
   const [filter, setFilter] = useState("");
@@ -143,7 +143,7 @@ export function Table({ caption, columns, rows, keyOf, sort = [0, false], most =
           ${shown.slice(0, most).map(
             (row) => html`<tr key=${keyOf(row)}>
               ${columns.map(
-                (column) => html`<td class=${column.isNumber ? "number" : ""}>${(column.show ?? column.value)(row)}</td>`,
+                (column) => html`<td class=${column.isNumber ? "number" : column.isLong ? "long" : ""}>${(column.show ?? column.value)(row)}</td>`,
               )}
             </tr>`,
           )}

@@ -24,7 +24,7 @@ export function Events({ look }) {
               { name: "Level", value: (row) => row.level, show: (row) => html`<span class=${`state ${row.level}`}>${row.level}</span>` },
               { name: "Event", value: (row) => row.kind },
               { name: "Subject", value: (row) => row.subject, show: (row) => text(row.subject) },
-              { name: "Reason", value: (row) => row.reason, show: (row) => text(row.reason) },
+              { name: "Reason", value: (row) => row.reason, show: (row) => text(row.reason), isLong: true },
               { name: "Who", value: (row) => row.requester, show: (row) => text(row.requester) },
               { name: "Outcome", value: (row) => row.outcome, show: (row) => text(row.outcome) },
               { name: "Source", value: (row) => row.source },

@@ -40,7 +40,7 @@ function Planned({ plan, seen }) {
         { name: "Outside", value: (row) => row.real?.outside_ratio ?? -1, show: (row) => percent(row.real?.outside_ratio), isNumber: true, help: "Share of the CPU time on CPUs that the layer did not own" },
         { name: "Threads", value: (row) => row.real?.tasks ?? -1, show: (row) => count(row.real?.tasks), isNumber: true },
         { name: "Pods", value: (row) => row.pods.length, isNumber: true },
-        { name: "Why", value: (row) => row.reason },
+        { name: "Why", value: (row) => row.reason, isLong: true },
       ]}
     />
   `;
@@ -57,7 +57,7 @@ function Notes({ plan }) {
         columns=${[
           { name: "Note", value: (row) => row.code },
           { name: "Subject", value: (row) => row.subject },
-          { name: "Meaning", value: (row) => row.message },
+          { name: "Meaning", value: (row) => row.message, isLong: true },
         ]}
       />
     <//>

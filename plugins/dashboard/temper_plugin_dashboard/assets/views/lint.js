@@ -25,9 +25,9 @@ export function Lint({ look }) {
               { name: "Severity", value: (row) => row.severity, show: (row) => html`<span class=${`state ${row.severity}`}>${row.severity}</span>` },
               { name: "Invariant", value: (row) => row.invariant },
               { name: "Subject", value: (row) => row.subject },
-              { name: "What", value: (row) => row.message, show: (row) => html`${row.message}<br /><span class="dim">${evidence(row.evidence)}</span>` },
+              { name: "What", value: (row) => row.message, show: (row) => html`${row.message}<br /><span class="dim">${evidence(row.evidence)}</span>`, isLong: true },
               { name: "Since", value: (row) => row.since, show: (row) => html`${duration(row.age_s)} <span class="dim">${moment(row.since)}</span>` },
-              { name: "What to do", value: (row) => row.fix },
+              { name: "What to do", value: (row) => row.fix, isLong: true },
               { name: "Plugin", value: (row) => row.plugin },
             ]}
           />

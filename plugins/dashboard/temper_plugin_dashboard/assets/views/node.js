@@ -75,8 +75,8 @@ export function Node({ look, observation }) {
             columns=${[
               { name: "State", value: (row) => row.state, show: (row) => html`<span class=${`state ${row.state}`}>${row.state}</span>` },
               { name: "Check", value: (row) => row.name },
-              { name: "Detail", value: (row) => row.detail },
-              { name: "Remedy", value: (row) => row.remedy },
+              { name: "Detail", value: (row) => row.detail, isLong: true },
+              { name: "Remedy", value: (row) => row.remedy, isLong: true },
               { name: "Plugin", value: (row) => row.plugin },
             ]}
           />`}

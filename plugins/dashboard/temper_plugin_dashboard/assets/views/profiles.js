@@ -19,7 +19,7 @@ export function Profiles({ look, observation, actions }) {
               { name: "Profile", value: (row) => row.profile, show: (row) => text(row.profile) },
               { name: "Pod", value: (row) => podName(row), show: (row) => html`<${PodLink} ...${row} />` },
               { name: "Coverage", value: (row) => row.profile_coverage, show: (row) => percent(row.profile_coverage), isNumber: true, help: "Share of the pod's CPU time that the profile's groups name" },
-              { name: "Why", value: (row) => row.profile_reason, show: (row) => text(row.profile_reason) },
+              { name: "Why", value: (row) => row.profile_reason, show: (row) => text(row.profile_reason), isLong: true },
             ]}
           />
         `}

@@ -1,0 +1,1 @@
+"""The page of a cluster: a server that asks the agents of all nodes."""

@@ -1,0 +1,115 @@
+"""The ways to an agent: through the API server, or at the address of its pod."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+
+from attrs import frozen
+
+from temper_core import MachineError, parse_tenant_json
+from temper_core.observed import table, text
+from temper_kube.access import Access
+from temper_kube.agents import Agent
+from temper_kube.connection import Connection, Content
+from temper_kube.failures import RefusalError, UnreachableError
+
+ANSWER_S = 5.0
+"""How long each byte of an answer is waited for."""
+LARGEST_BYTES = 16 * 1024 * 1024
+"""The largest answer of an agent. One of 250 pods and 1,000 threads has less than 2 MiB."""
+
+
+class Way(StrEnum):
+    """How agents are asked.
+
+    ``PROXY`` is the API server's proxy of pods, which needs the right ``get pods/proxy``. ``POD``
+    is the pod's own address, which only pods of the cluster reach.
+    """
+
+    PROXY = "proxy"
+    POD = "pod"
+
+
+@frozen
+class AgentRefusalError(MachineError):
+    """An agent answers with an HTTP *status* of 300 or more."""
+
+    status: int
+    reason: str
+
+    def __str__(self) -> str:
+        """Return the reason."""
+        return self.reason
+
+
+class AgentDoor:
+    """Asks agents, on any thread. Connections to the API server are kept for the next question."""
+
+    def __init__(self, access: Access, way: Way = Way.PROXY) -> None:
+        self.access = access
+        self._way = way
+        self._idle: deque[Connection] = deque()
+        self._is_closed = False
+
+    def ask(self, agent: Agent, path: str) -> Content:
+        """Return the agent's answer to GET *path*, which begins with a slash.
+
+        Raises AgentRefusalError for a refusal, and MachineError if there is no answer.
+        """
+        try:
+            if self._way == Way.POD:
+                return _ask_pod(agent, path)
+            return self._ask_by_proxy(agent.proxy_path + path)
+        except RefusalError as error:
+            raise AgentRefusalError(error.status, _reason(error.message)) from error
+
+    def close(self) -> None:
+        """Close the connections. Those in use are closed after their answer."""
+        self._is_closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _ask_by_proxy(self, path: str) -> Content:
+        with self._connection() as (connection, is_warm):
+            try:
+                return connection.content(path, most_bytes=LARGEST_BYTES)
+            except UnreachableError as error:
+                if not is_warm or isinstance(error.__cause__, TimeoutError):
+                    raise
+                # The server has closed the idle connection.
+                return connection.content(path, most_bytes=LARGEST_BYTES)
+
+    @contextmanager
+    def _connection(self) -> Iterator[tuple[Connection, bool]]:
+        """Lend a connection, and whether it has been used before."""
+        try:
+            connection, is_warm = self._idle.pop(), True
+        except IndexError:
+            connection, is_warm = Connection(self.access, ANSWER_S), False
+        try:
+            yield connection, is_warm
+        except MachineError:
+            connection.close()  # the answer may not have been read to its end
+            raise
+        if self._is_closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+
+def _ask_pod(agent: Agent, path: str) -> Content:
+    if not agent.address:
+        raise MachineError(f"the pod {agent.pod} has no address")
+    access = Access(agent.address, agent.port, is_tls=False)
+    with Connection(access, ANSWER_S) as connection:
+        return connection.content(path, most_bytes=LARGEST_BYTES)
+
+
+def _reason(message: str) -> str:
+    """Return the text of an agent's error, which is JSON with the key ``error``."""
+    try:
+        document = parse_tenant_json(message)
+    except ValueError:
+        return message
+    return text(table({"it": document}, "it"), "error") or message

@@ -1,0 +1,147 @@
+"""Who may read: sessions of a browser, and the headers that keep other sites out."""
+
+import json
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from temper_core import InputError, parse_tenant_json
+from temper_plugin_dashboard.fleet.sessions import LONGEST_S, Sessions
+from temper_serving.answers import JSON, address_of
+from temper_serving.bodies import BodyBudget
+
+COOKIE = "temper_session"
+ENDED = "temper-session"
+"""The header of an answer to a request without an open session."""
+LARGEST_BODY = 8 * 1024
+SAME_ORIGIN = ("same-origin", "none")
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        "object-src 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "cache-control": "no-store",
+}
+
+Handler = Callable[[Request], Awaitable[Response]]
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class SafeHeaders:
+    """An ASGI application in front of another. It adds ``HEADERS`` to every answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                given = {name for name, _ in message["headers"]}
+                added = [
+                    (name.encode(), value.encode())
+                    for name, value in HEADERS.items()
+                    if name.encode() not in given
+                ]
+                message = {**message, "headers": [*message["headers"], *added]}
+            await send(message)
+
+        await self._app(scope, receive, sent)
+
+
+class Guard:
+    """Begins and ends sessions, and lets requests with an open one pass."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._bodies = BodyBudget(LARGEST_BODY)
+
+    def is_open(self, request: Request) -> bool:
+        """Whether the request is of an open session."""
+        return self._sessions.is_open(request.cookies.get(COOKIE, ""))
+
+    def guarded(self, handler: Handler) -> Handler:
+        """Answer a request without an open session with status 401."""
+
+        async def answered(request: Request) -> Response:
+            if not self.is_open(request):
+                message = "no session is open: enter the token on the page at /"
+                return refusal(HTTPStatus.UNAUTHORIZED, message, headers={ENDED: "ended"})
+            return await handler(request)
+
+        return answered
+
+    async def enter(self, request: Request) -> Response:
+        """Begin a session for the token of the body, ``{"token": "..."}``."""
+        _require_own_page(request)
+        name = self._sessions.begin(await self._token(request))
+        address = address_of(request)
+        if name is None:
+            log.warning("login_refused", address=address)
+            return refusal(HTTPStatus.FORBIDDEN, "the token is wrong")
+        log.info("session_begun", address=address)
+        response = Response(b"{}", media_type=JSON)
+        response.set_cookie(
+            COOKIE,
+            name,
+            max_age=int(LONGEST_S),
+            secure=_is_private(request),
+            httponly=True,
+            samesite="strict",
+        )
+        return response
+
+    async def leave(self, request: Request) -> Response:
+        """End the session of the request."""
+        _require_own_page(request)
+        self._sessions.end(request.cookies.get(COOKIE, ""))
+        log.info("session_ended", address=address_of(request))
+        response = Response(b"{}", media_type=JSON)
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return response
+
+    async def _token(self, request: Request) -> str:
+        if not request.headers.get("content-type", "").startswith(JSON):
+            raise InputError(f"the body must be of the type {JSON}")
+        try:
+            document = parse_tenant_json(await self._bodies.read(request))
+        except ValueError as error:
+            raise InputError("the body is not JSON") from error
+        token = document.get("token") if isinstance(document, dict) else None
+        if not isinstance(token, str):
+            raise InputError('the body must be {"token": "..."}')
+        return token
+
+
+def refusal(status: int, message: str, **options: dict[str, str]) -> Response:
+    """Return an answer as the agents refuse, with the *message* as ``error``."""
+    body = json.dumps({"error": " ".join(message.split())}).encode()
+    return Response(body, status, media_type=JSON, **options)  # type: ignore[arg-type]  # headers
+
+
+def _require_own_page(request: Request) -> None:
+    """Raise InputError for a request that a page of another origin caused.
+
+    Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454).
+    """
+    site = request.headers.get("sec-fetch-site", SAME_ORIGIN[0])
+    origin = request.headers.get("origin", "")
+    host = request.headers.get("host", "")
+    if site not in SAME_ORIGIN or (origin and urlsplit(origin).netloc != host):
+        raise InputError("a page of another origin may not do that")
+
+
+def _is_private(request: Request) -> bool:
+    """Whether the browser's connection has TLS, here or at a proxy in front."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", ""))

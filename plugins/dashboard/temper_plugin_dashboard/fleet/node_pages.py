@@ -1,0 +1,127 @@
+"""A node's own page behind the fleet server: its files are the server's, its data the agent's.
+
+The server never passes on a page or a script of an agent. One that is not trusted any more could
+otherwise act in the session of who looks at it.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from temper_core import MachineError, ServerSentEvent
+from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
+from temper_plugin_dashboard.fleet.guarding import Guard, refusal
+from temper_plugin_dashboard.fleet.rounds import Rounds
+from temper_plugin_dashboard.fleet.streaming import Streams
+from temper_plugin_dashboard.fleet.survey import NodeState, State, Survey
+from temper_serving.answers import JSON
+
+FORWARDED = frozenset(
+    {
+        "checks",
+        "config",
+        "dashboard/history",
+        "events",
+        "explain",
+        "index",
+        "invariants",
+        "observe",
+        "openapi.json",
+        "plan",
+        "plugins",
+        "rightsize",
+        "safe-mode",
+        "traces",
+        "trials",
+        "violations",
+        "wakes",
+    }
+)
+"""What is read of an agent: what its page shows without a token."""
+LONGEST_QUERY = 2000
+
+
+class NodePages:
+    """The data of the pages below ``/node/NAME/``, for reading only."""
+
+    def __init__(
+        self, survey: Survey, rounds: Rounds, door: AgentDoor, guard: Guard, streams: Streams
+    ) -> None:
+        self._survey = survey
+        self._rounds = rounds
+        self._door = door
+        self._guard = guard
+        self._streams = streams
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        guarded = self._guard.guarded
+        return [
+            Route("/node/{node}/dashboard/settings", guarded(_settings)),
+            Route("/node/{node}/dashboard/snapshots", guarded(self._follow)),
+            Route("/node/{node}/{path:path}", guarded(self._forward)),
+        ]
+
+    async def _forward(self, request: Request) -> Response:
+        """Pass a request on to the node's agent."""
+        self._rounds.look()
+        node, path = request.path_params["node"], request.path_params["path"]
+        query = request.url.query
+        if path not in FORWARDED or len(query) > LONGEST_QUERY:
+            return refusal(HTTPStatus.NOT_FOUND, f"/{path} of an agent cannot be read here")
+        await self._rounds.first()
+        known = self._survey.nodes.get(node)
+        if known is None:
+            return refusal(HTTPStatus.NOT_FOUND, f"the cluster has no node {node[:253]}")
+        if known.agent is None:
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {known.why}")
+        try:
+            answer = await asyncio.to_thread(
+                self._door.ask, known.agent, f"/{path}?{query}" if query else f"/{path}"
+            )
+        except AgentRefusalError as error:
+            return refusal(error.status, error.reason)
+        except MachineError as error:
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {error}")
+        return Response(answer.body, media_type=_plain(answer.headers.get_content_type()))
+
+    async def _follow(self, request: Request) -> Response:
+        """Tell the page of each new observation of its node, and when its agent is away."""
+        node = request.path_params["node"]
+
+        async def events() -> AsyncIterator[bytes]:
+            sent: object = None
+            async for is_new in self._rounds.each():
+                state = self._survey.nodes.get(node)
+                news = _news(state) if is_new else sent
+                yield b":\n\n" if news == sent else _event(state).encode()
+                sent = news
+
+        return self._streams.answer(request, events())
+
+
+async def _settings(request: Request) -> Response:
+    node = request.path_params["node"]
+    document = {"actions": False, "fleet": "../../", "node": node}
+    return Response(json.dumps(document), media_type=JSON)
+
+
+def _plain(media_type: str) -> str:
+    """Return a media type that a browser does not run, whatever the agent says."""
+    return JSON if media_type == JSON else "text/plain"
+
+
+def _news(state: NodeState | None) -> object:
+    return state and (state.answered_at, state.state, state.why)
+
+
+def _event(state: NodeState | None) -> ServerSentEvent:
+    if state is None or state.state == State.AWAY:
+        why = state.why if state else "the cluster has no such node any more"
+        return ServerSentEvent(json.dumps({"why": why, "since": state and state.since}), "away")
+    return ServerSentEvent(json.dumps({"at": state.answered_at}), "snapshot")

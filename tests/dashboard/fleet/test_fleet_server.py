@@ -1,0 +1,362 @@
+"""The fleet server as a client sees it: who may read what, and nodes that cannot be asked.
+
+The API server is made, for answers that a real one gives rarely. tests/kubernetes/fleet has the
+real one.
+"""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
+from temper_core import __version__
+from temper_kube.access import Access
+from temper_plugin_dashboard.fleet import survey
+from temper_plugin_dashboard.fleet.application import FleetServer
+from temper_plugin_dashboard.fleet.asking import AgentDoor
+from temper_plugin_dashboard.fleet.node_pages import FORWARDED
+from temper_plugin_dashboard.fleet.node_summary import summarize
+from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
+from tests.kube_client.made_server import DROP, MadeServer, agent, listed, node
+
+TOKEN = "0123456789abcdef"
+PODS, NODES = "/api/v1/namespaces/temper/pods", "/api/v1/nodes"
+OBSERVED = {
+    "schema_version": 1,
+    "at": "2026-11-28T04:18:22.408Z",
+    "mode": "enforcing",
+    "machine": {"cpus": 8},
+    "violations": [{}],
+    "pods": [
+        {"namespace": "shop", "pod": "web", "tier": "high", "cpu_used": 1.5},
+        {"namespace": "shop", "pod": "batch", "tier": "background", "cpu_used": 2.25},
+    ],
+}
+OWN = {"server": f"temper/{__version__}"}
+
+
+def proxied(name, path="observe"):
+    return f"{PODS}/temper-agent-{name}:9100/proxy/{path}"
+
+
+@pytest.fixture
+def made():
+    """An API server with the nodes n1 and n2, and an agent on each."""
+    server = MadeServer()
+    server.answers[PODS] = listed(agent("n1"), agent("n2"))
+    server.answers[NODES] = listed(node("n1"), node("n2"))
+    for name in ("n1", "n2"):
+        server.answers[proxied(name)] = (200, OBSERVED, OWN)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def client(made, tmp_path):
+    """A client of a server whose rounds follow each other."""
+    token = tmp_path / "token"
+    token.write_text(TOKEN)
+    host, _, port = made.url.removeprefix("http://").partition(":")
+    door = AgentDoor(Access(host, int(port), is_tls=False))
+    server = FleetServer(door, Sessions(TokenFile(token)), "temper", every_s=0.01)
+    with TestClient(server.application()) as client:
+        yield client
+
+
+@pytest.fixture
+def entered(client):
+    assert client.post("/login", json={"token": TOKEN}).status_code == 200
+    return client
+
+
+def nodes_of(client):
+    return {each["node"]: each for each in client.get("/fleet/nodes").json()["nodes"]}
+
+
+def until_node(client, name, is_so):
+    for _ in range(500):
+        found = nodes_of(client).get(name)
+        if found and is_so(found):
+            return found
+    raise AssertionError(found)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/fleet/nodes",
+        "/fleet/pods",
+        "/fleet/history?node=n1",
+        "/fleet/rounds",
+        "/node/n1/observe",
+        "/node/n1/dashboard/settings",
+        "/node/n1/dashboard/snapshots",
+    ],
+)
+def test_nothing_is_read_without_a_session(client, made, path):
+    refused = client.get(path)
+
+    assert refused.status_code == 401
+    assert "session" in refused.json()["error"]
+    assert made.asked == []
+
+
+@pytest.mark.parametrize("path", ["/", "/node/n1/"])
+def test_a_page_is_the_login_until_a_session_is_open(client, path):
+    before = client.get(path).text
+    client.post("/login", json={"token": TOKEN})
+
+    assert 'id="login"' in before
+    assert 'id="app"' in client.get(path).text
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/fleet/nodes", "/nowhere", "/healthz"])
+def test_every_answer_keeps_other_sites_out(client, path):
+    headers = client.get(path).headers
+
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+
+
+def test_the_cookie_is_for_this_site_alone(client):
+    plain = client.post("/login", json={"token": TOKEN}).headers["set-cookie"].lower()
+    behind_tls = client.post(
+        "/login", json={"token": TOKEN}, headers={"x-forwarded-proto": "https"}
+    ).headers["set-cookie"]
+
+    assert "httponly" in plain
+    assert "samesite=strict" in plain
+    assert "secure" not in plain
+    assert "secure" in behind_tls.lower()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}],
+)
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+def test_a_page_of_another_origin_neither_enters_nor_leaves(entered, path, headers):
+    refused = entered.post(path, json={"token": TOKEN}, headers=headers)
+
+    assert refused.status_code == 400
+    assert "set-cookie" not in refused.headers
+    assert entered.get("/fleet/nodes").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 400),
+        (b"[]", 400),
+        (b'{"token": 5}', 400),
+        (b'{"token": "wrong"}', 403),
+        (b"x" * 10_000, 413),
+    ],
+)
+def test_a_login_without_the_token_is_refused_in_one_line(client, body, status):
+    refused = client.post("/login", content=body, headers={"content-type": "application/json"})
+
+    assert refused.status_code == status
+    assert refused.text.strip().count("\n") == 0
+    assert client.get("/fleet/nodes").status_code == 401
+
+
+def test_a_form_of_another_site_cannot_enter(client):
+    refused = client.post("/login", data={"token": TOKEN})
+
+    assert refused.status_code == 400
+
+
+def test_nodes_are_told_with_what_their_agents_answer(entered):
+    found = nodes_of(entered)
+
+    assert set(found) == {"n1", "n2"}
+    assert (found["n1"]["state"], found["n1"]["why"]) == ("answers", "")
+    seen = found["n1"]["seen"]
+    assert (seen["mode"], seen["cpus"], seen["pods"], seen["violations"]) == ("enforcing", 8, 2, 1)
+    assert (seen["pods_cpu"], seen["background_cpu"]) == (3.75, 2.25)
+
+
+def test_a_node_without_an_agent_and_one_that_is_not_ready_are_away(entered, made):
+    waiting = agent("n2")
+    began = "2026-11-28T04:00:00Z"
+    waiting["status"]["conditions"][0].update(status="False", lastTransitionTime=began)
+    made.answers[PODS] = listed(waiting)
+
+    without = until_node(entered, "n1", lambda each: each["state"] == "away")
+    not_ready = until_node(entered, "n2", lambda each: each["state"] == "away")
+
+    assert without["why"] == "no agent runs there"
+    assert not_ready["why"] == "its agent temper-agent-n2 is not ready"
+    assert not_ready["since"] == 1795838400.0
+
+
+@pytest.mark.parametrize("answer", [DROP, (503, {"error": "gone"}), (200, []), (200, 5)])
+def test_an_agent_that_stops_answering_is_away_since_then_with_its_last_answer(
+    entered, made, answer
+):
+    before = until_node(entered, "n1", lambda each: each["state"] == "answers")
+    made.answers[proxied("n1")] = answer
+
+    away = until_node(entered, "n1", lambda each: each["state"] == "away")
+    later = until_node(entered, "n1", lambda each: each["state"] == "away")
+
+    assert away["why"].startswith("its agent temper-agent-n1 does not answer: ")
+    assert away["since"] >= before["answered_at"]
+    assert later["since"] == away["since"]
+    assert away["seen"]["mode"] == "enforcing"
+    assert nodes_of(entered)["n2"]["state"] == "answers"
+    pods = entered.get("/fleet/pods?node=n1").json()["pods"]
+    assert [pod["is_old"] for pod in pods] == [True, True]
+    made.answers[proxied("n1")] = (200, OBSERVED, OWN)
+    assert until_node(entered, "n1", lambda each: each["state"] == "answers")["why"] == ""
+
+
+def test_an_agent_of_another_version_is_shown_as_far_as_it_can_be_read(entered, made):
+    other = {"mode": "new mode", "pods": [{"pod": 5}], "machine": None}
+    made.answers[proxied("n1")] = (200, other, {"server": "temper/9.9"})
+
+    found = until_node(entered, "n1", lambda each: each["state"] == "other version")
+
+    assert found["version"] == "9.9"
+    assert "9.9" in found["why"]
+    assert (found["seen"]["mode"], found["seen"]["cpus"]) == ("new mode", None)
+
+
+def test_a_slow_agent_is_called_slow(entered, monkeypatch):
+    monkeypatch.setattr(survey, "SLOW_S", 0.0)
+
+    found = until_node(entered, "n1", lambda each: each["state"] == "slow")
+
+    assert found["why"].startswith("its last answer took")
+    assert found["seen"]["mode"] == "enforcing"
+
+
+def test_agents_that_cannot_be_listed_are_a_problem_and_what_was_known_stays(entered, made):
+    nodes_of(entered)
+    made.answers[PODS] = (403, {"message": 'User "x" cannot list resource "pods" in API group ""'})
+
+    for _ in range(500):
+        document = entered.get("/fleet/nodes").json()
+        if document["problem"]:
+            break
+
+    assert "lacks the right to list pods" in document["problem"]
+    assert {each["node"] for each in document["nodes"]} == {"n1", "n2"}
+
+
+def test_without_the_right_to_list_nodes_a_note_says_what_is_not_known(entered, made):
+    made.answers[NODES] = (
+        403,
+        {"message": 'User "x" cannot list resource "nodes" in API group ""'},
+    )
+
+    for _ in range(500):
+        document = entered.get("/fleet/nodes").json()
+        if document["notes"]:
+            break
+
+    assert document["notes"][0].startswith("nodes without an agent are not known: ")
+
+
+def test_what_an_agent_answers_is_passed_on_as_data_only(entered, made):
+    script = {"content-type": "text/html", "set-cookie": "a=b", "x-evil": "1"}
+    made.answers[proxied("n1", "config")] = (200, ["<script>"], script)
+
+    answer = entered.get("/node/n1/config")
+
+    assert answer.json() == ["<script>"]
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "set-cookie" not in answer.headers
+    assert "x-evil" not in answer.headers
+
+
+def test_a_refusal_of_an_agent_keeps_status_and_reason(entered, made):
+    made.answers[proxied("n1", "rightsize")] = (404, {"error": "no such endpoint"})
+
+    answer = entered.get("/node/n1/rightsize?hours=6")
+
+    assert (answer.status_code, answer.json()) == (404, {"error": "no such endpoint"})
+    assert ("GET", proxied("n1", "rightsize"), {"hours": "6"}) in made.asked
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "metrics",
+        "trace/1",
+        "recording",
+        "flight-recorder",
+        "events/stream",
+        "observe/../trace/1",
+        "dashboard/files/../../options.py",
+        "%2e%2e/observe",
+        "observe%2f",
+        "//observe",
+    ],
+)
+def test_only_what_the_page_reads_is_passed_on(entered, made, path):
+    nodes_of(entered)
+    asked = len([each for each in made.asked if "/proxy/" in each[1] and "observe" not in each[1]])
+
+    answer = entered.get(f"/node/n1/{path}")
+
+    after = len([each for each in made.asked if "/proxy/" in each[1] and "observe" not in each[1]])
+    assert answer.status_code == 404
+    assert after == asked
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "POST", "PATCH"])
+@pytest.mark.parametrize("path", sorted(FORWARDED))
+def test_nothing_can_be_changed(entered, made, method, path):
+    assert entered.request(method, f"/node/n1/{path}", json={}).status_code == 405
+    assert {each[0] for each in made.asked} <= {"GET"}
+
+
+def test_a_node_that_is_not_there_is_named(entered):
+    answer = entered.get("/node/n9/observe")
+
+    assert (answer.status_code, answer.json()["error"]) == (404, "the cluster has no node n9")
+
+
+def test_pods_are_found_by_all_words_busiest_first(entered):
+    every = entered.get("/fleet/pods").json()
+    some = entered.get("/fleet/pods?find=WEB n2").json()
+    none = entered.get("/fleet/pods?find=web low").json()
+
+    assert [pod["pod"] for pod in every["pods"]] == ["batch", "batch", "web", "web"]
+    assert [(pod["pod"], pod["node"]) for pod in some["pods"]] == [("web", "n2")]
+    assert none["total"] == 0
+
+
+@pytest.mark.parametrize("hours", ["0", "337", "-1", "x", "1.5", "9" * 40])
+def test_hours_out_of_range_are_refused_with_what_is_allowed(entered, hours):
+    answer = entered.get("/fleet/history", params={"node": "n1", "hours": hours})
+
+    assert answer.status_code == 400
+    assert "a whole number from 1 to 336" in answer.json()["error"]
+
+
+def test_without_a_prometheus_the_history_says_so(entered):
+    answer = entered.get("/fleet/history?node=n1")
+
+    assert answer.status_code == 404
+    assert "--prometheus" in answer.json()["error"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda each: st.lists(each, max_size=3) | st.dictionaries(st.text(), each, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(OBSERVED)), JSON))
+def test_whatever_an_agent_answers_can_be_summarized_and_sent(document):
+    json.dumps(summarize(document).document())

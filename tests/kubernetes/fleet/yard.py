@@ -1,0 +1,108 @@
+"""Three real agents of a real control plane, and the fleet server as a process."""
+
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+from attrs import define, field
+
+from tests.control_plane.cluster import ROOT, pod, unique
+from tests.dashboard.dashboard_agent import PROGRAM, DashboardAgent, free_port, until
+from tests.density.placement.yard import kubeconfig
+from tests.kubernetes.tools.test_kubectl_rightsize import own_address
+from tests.patience import PATIENCE_S
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/dashboard/fleet-rbac.yaml").read_text()))
+LABELS = {"app.kubernetes.io/name": "temper", "app.kubernetes.io/component": "agent"}
+TOKEN = "a token of the fleet's page"
+ACCOUNT = "temper-dashboard"
+
+
+@define
+class Fleet:
+    """Agents by the name of their node, the cluster, and the server's address."""
+
+    cluster: object
+    folder: Path
+    agents: dict = field(factory=dict)
+    address: str = ""
+
+    def add_agent(self):
+        """Run an agent on this machine for one more node. Return the node's name."""
+        host = own_address()
+        if not host or host.startswith("127."):
+            pytest.skip("this machine has no address beside the loopback")
+        name = unique("node")
+        self.cluster.node(name)
+        folder = self.folder / name
+        folder.mkdir()
+        agent = DashboardAgent(folder, head=f'node = "{name}"', host=host)
+        agent.start()
+        self.agents[name] = agent
+        made = pod(f"agent-{name}", name, "temper", labels=LABELS)
+        made["spec"]["containers"][0]["ports"] = [{"containerPort": agent.port}]
+        self.cluster.make(made)
+        ready = [{"type": "Ready", "status": "True"}]
+        status = {"phase": "Running", "conditions": ready, "podIP": host}
+        told = {"status": {**status, "podIPs": [{"ip": host}]}}
+        self.cluster.patch(made, told, "/status")
+        return name
+
+    def remove(self):
+        for name, agent in self.agents.items():
+            agent.kill()
+            self.cluster.without_node(name)
+
+
+@pytest.fixture(scope="module")
+def rights(cluster):
+    """The account of the fleet server with its rights."""
+    for document in RIGHTS:
+        cluster.make(document)
+
+
+@pytest.fixture(scope="module")
+def three_agents(cluster, tmp_path_factory):
+    fleet = Fleet(cluster, tmp_path_factory.mktemp("fleet"))
+    with subprocess.Popen([sys.executable, "-c", PROGRAM]) as program:
+        try:
+            for _ in range(3):
+                fleet.add_agent()
+            yield fleet
+        finally:
+            fleet.remove()
+            program.kill()
+
+
+@pytest.fixture(scope="module")
+def fleet(three_agents, rights):  # noqa: ARG001 - the account has to be there
+    """The agents, and a server that is asked by the account's rights."""
+    folder, cluster = three_agents.folder, three_agents.cluster
+    account = kubeconfig(cluster, folder / "account", cluster.token(ACCOUNT))
+    token = folder / "token"
+    token.write_text(f"{TOKEN}\n")
+    port = free_port()
+    three_agents.address = f"http://127.0.0.1:{port}/"
+    options = ("--listen", f"127.0.0.1:{port}", "--token-file", token, "--kubeconfig", account)
+    with (folder / "server.log").open("w") as log:
+        server = subprocess.Popen(
+            [TEMPER, "dashboard", "serve", *map(str, options), "--every", "1"], stderr=log
+        )
+    until(lambda: _answers(three_agents.address), "the server answers")
+    yield three_agents
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(PATIENCE_S) == 0, (folder / "server.log").read_text()
+
+
+def _answers(address):
+    try:
+        with urllib.request.urlopen(f"{address}healthz", timeout=5) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, ConnectionError):
+        return False
