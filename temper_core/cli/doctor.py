@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import printable, styled
+from temper_core.console import output_option, printable, styled
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defect
 
 @click.command("doctor")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(path: Path | None, output: str) -> None:
     """Check what enforcing needs on this machine, and show what ejected the engine last.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from temper_core.console import FiniteRange
+from temper_core.console import FiniteRange, output_option
 from temper_core.engine.problems import Problem, ProblemSeverity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 
@@ -55,7 +55,7 @@ def command() -> None:
     metavar="SECONDS",
     help="How long the engine may take: 30, and 300 with --load.",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 @click.pass_context
 def check_command(
     context: click.Context,

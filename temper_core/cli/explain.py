@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.planning import PlanInput, cpus_text, input_options, make_plan
-from temper_core.console import results_console
+from temper_core.console import output_option, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.argument("pod", metavar="POD")
 @input_options(pods_required=False)
 @click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(
     pod: str,
     output: str,

@@ -27,7 +27,7 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 
 @click.command("plan")
 @input_options(pods_required=True)
-@click.option("--output", type=click.Choice(["table", "json", "engine"]), default="table")
+@click.option("-o", "--output", type=click.Choice(["table", "json", "engine"]), default="table")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
 @click.option("--diff", is_flag=True, help="Show what the plan would change of the one in force.")
 @click.option(

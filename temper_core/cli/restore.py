@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import read_settings, read_settings_to_act
+from temper_core.console import output_option, read_settings, read_settings_to_act
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ NOTHING = "nothing of Temper's is on this host"
 @click.option(
     "--all", "with_switch", is_flag=True, help="Remove the file that requests safe mode too."
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(path: Path | None, dry_run: bool, with_switch: bool, output: str) -> None:
     """Undo everything that Temper may have left on this host.
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import click
 
+from temper_core.console import output_option
+
 
 @click.command("settings")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(path: Path | None, output: str) -> None:
     """Print the effective settings and where each came from.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from temper_core.console import output_option
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--machine", type=FILE, help="Machine file in place of the machine recorded.")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 @click.pass_context
 def command(context: click.Context, /, file: Path, output: str, **overrides: Any) -> None:  # noqa: ANN401 - the overrides
     """Plan and lint again the node that 'temper observe --record FILE' has recorded.

@@ -9,7 +9,7 @@ import click
 from attrs import fields, frozen
 
 from temper_core import InputError, MachineError, ask_agent, fit_settings, load_settings, read_json
-from temper_core.console import plain_table, results_console, shown
+from temper_core.console import output_option, plain_table, results_console, shown
 from temper_plugin_linter.explaining import (
     explained_document,
     explained_lines,
@@ -75,7 +75,7 @@ def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
     type=click.Path(path_type=Path, allow_dash=True),
     help="A saved answer of /violations or /observe. - reads standard input.",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 @click.option(
     "--explain",
     metavar="ID",

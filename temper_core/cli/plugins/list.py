@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from temper_core.cli.plugins_directory import PLUGINS_DIRECTORY, with_plugins_directory
+from temper_core.console import output_option
 
 if TYPE_CHECKING:
     from temper_core.records.snapshots import PluginState
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @click.option("--strict-plugins", is_flag=True, help="Exit with 2 where a plugin was set aside.")
 @PLUGINS_DIRECTORY
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     path: Path | None, strict_plugins: bool, plugins_directory: Path | None, output: str
 ) -> None:

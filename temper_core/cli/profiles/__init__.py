@@ -5,7 +5,7 @@ import click
 from temper_core.command_group import ListByDefault
 
 COMMANDS = {
-    "check": "Check profile files, and the *.toml of directories.",
+    "check": "Check profile files, and the TOML files of directories.",
     "explain": "Explain a pod's profile, and the layers of its threads.",
     "lint": "Report errors and warnings in profile files.",
     "list": "List every profile, and those that could not be loaded.",

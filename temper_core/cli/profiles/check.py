@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 )
 @click.pass_context
 def command(context: click.Context, files: tuple[Path, ...]) -> None:
-    """Check profile files, and the *.toml of directories. Exit code 2 if one has errors."""
+    """Check profile files, and the TOML files of directories. Exit code 2 if one has errors."""
     from temper_core.console import print_error
     from temper_core.errors import DocumentError
     from temper_core.profiles.documents import parse_profile

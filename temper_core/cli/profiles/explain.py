@@ -7,7 +7,7 @@ import click
 
 from temper_core.cli.explain import explanation
 from temper_core.cli.planning import input_options
-from temper_core.console import results_console
+from temper_core.console import output_option, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ PROFILE_KEYS = (
 @click.argument("pod", metavar="POD")
 @input_options(pods_required=False)
 @click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(
     pod: str,
     output: str,

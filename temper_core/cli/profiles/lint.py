@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.profiles.check import each_file
+from temper_core.console import output_option
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -20,7 +21,7 @@ EXIT_INPUT = 2
 @click.argument(
     "files", metavar="FILE|DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 @click.option(
     "--profiles",
     type=click.Path(path_type=Path, exists=True, file_okay=False),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from temper_core.console import output_option
+
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
 
@@ -15,7 +17,7 @@ def profile_sources(function: Callable[..., None]) -> Callable[..., None]:
     settings = click.Path(path_type=Path)
     directory = click.Path(path_type=Path, exists=True, file_okay=False)
     for option in (
-        click.option("--output", type=click.Choice(["table", "json"]), default="table"),
+        output_option,
         click.option("--profiles", type=directory, help="Directory of profile files."),
         click.option("--settings", type=settings, help="Settings file (TOML)."),
     ):

@@ -9,7 +9,7 @@ import click
 from attrs import asdict
 
 from temper_core import InputError
-from temper_core.console import bounded_memory, columns, print_json, printable
+from temper_core.console import bounded_memory, columns, output_option, print_json, printable
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.backtest.replay import (
     LEARNING_S,
@@ -72,7 +72,7 @@ USUAL_DAYS = 2
 )
 @advice_options
 @fleet_options
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(  # noqa: PLR0913 - one for each option
     *,
     samples: tuple[Path, ...],

@@ -68,6 +68,7 @@ def showing_options(command: Callable[..., int]) -> Callable[..., int]:
             "--fail-on-change", is_flag=True, help="Exit with 1 if a container should be changed."
         ),
         click.option(
+            "-o",
             "--output",
             type=click.Choice(FORMATS),
             default="table",

@@ -9,7 +9,14 @@ import attrs
 import click
 
 from temper_core import InputError, completed_profiles
-from temper_core.console import EXIT_FINDINGS, FiniteRange, plain_table, results_console, shown
+from temper_core.console import (
+    EXIT_FINDINGS,
+    FiniteRange,
+    output_option,
+    plain_table,
+    results_console,
+    shown,
+)
 from temper_plugin_trainer.coverage import Coverage, Judged, judge
 from temper_plugin_trainer.thread_tables import TableThread, ThreadTable, read_thread_table
 
@@ -50,7 +57,7 @@ LONGEST_TITLE = 60
     help="Directory of profiles that FILE may extend.",
 )
 @click.option("--settings", type=click.Path(path_type=Path), help="Settings file (TOML).")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table")
+@output_option
 def command(
     file: Path,
     recordings: tuple[Path, ...],
