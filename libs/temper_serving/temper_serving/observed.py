@@ -14,8 +14,17 @@ METRICS = "text/plain; version=0.0.4; charset=utf-8"
 def observed_routes(why_unready: Callable[[], str], page: Callable[[], bytes]) -> list[Route]:
     """Return the routes. *page* is that of the metrics, in the text format of Prometheus.
 
-    *why_unready* returns an empty text once the server is ready.
+    *why_unready* is that of ``probe_routes``.
     """
+
+    async def metrics(_: Request) -> Response:
+        return Response(page(), media_type=METRICS)
+
+    return [*probe_routes(why_unready), Route("/metrics", metrics)]
+
+
+def probe_routes(why_unready: Callable[[], str]) -> list[Route]:
+    """Return the routes of probes. *why_unready* returns an empty text once the server is ready."""
 
     async def healthz(_: Request) -> Response:
         return line(200, "ok")
@@ -24,11 +33,4 @@ def observed_routes(why_unready: Callable[[], str], page: Callable[[], bytes]) -
         why = why_unready()
         return line(UNAVAILABLE if why else 200, why or "ok")
 
-    async def metrics(_: Request) -> Response:
-        return Response(page(), media_type=METRICS)
-
-    return [
-        Route("/healthz", healthz),
-        Route("/readyz", readyz),
-        Route("/metrics", metrics),
-    ]
+    return [Route("/healthz", healthz), Route("/readyz", readyz)]

@@ -4,6 +4,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+from base64 import b64decode
 from pathlib import Path
 
 import httpx2
@@ -21,6 +22,7 @@ from tests.kubernetes.chart.releases import NAMESPACE, OVERCOMMITTED
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/temper-overcommit"
+SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/temper-webhook-tls"
 SLICES = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
@@ -56,6 +58,7 @@ def started(plane, as_account, tmp_path):
         }
         moved = {f"0.0.0.0:{there}": f"{host}:{here}" for there, here in free.items()}
         moved["/etc/temper/agent.toml"] = str(tmp_path / "agent.toml")
+        moved["/etc/temper/token/token"] = str(_token_of(plane, spec, tmp_path / "token"))
         arguments = [_moved(each, moved) for each in spec["containers"][0]["args"]]
         arguments += ["--kubeconfig", as_account(spec["serviceAccountName"])]
         with (tmp_path / "log").open("w") as log:
@@ -69,6 +72,40 @@ def started(plane, as_account, tmp_path):
         assert process.returncode == 0
 
     return start
+
+
+def _token_of(plane, spec, path):
+    """Write the token that a pod mounts, if it mounts one."""
+    for volume in spec["volumes"]:
+        if volume["name"] == "token":
+            secret = plane.call("GET", f"{SECRETS}/{volume['secret']['secretName']}")
+            path.write_bytes(b64decode(secret["data"]["token"]))
+    return path
+
+
+@pytest.mark.parametrize("reach", ["pod", "proxy"])
+def test_the_page_of_the_cluster_lists_nodes_with_the_token_and_the_rights_that_the_chart_makes(
+    plane, release, started, tmp_path, reach
+):
+    name = unique("node")
+    plane.node(name)
+    on = f"dashboard.enabled=true,dashboard.reach={reach},restoreOnUninstall=false"
+    release.installed("--set", on)
+
+    with (
+        started("temper-dashboard", 8090) as address,
+        httpx2.Client(base_url=address, trust_env=False) as client,
+    ):
+        wait_until(lambda: _is_ready(address), "the server is ready", 60)
+        assert client.get("/fleet/nodes").status_code == 401
+        token = (tmp_path / "token").read_text()
+        assert client.post("/login", json={"token": token}).status_code == 200
+        document = client.get("/fleet/nodes").json()
+
+    assert (document["problem"], document["notes"]) == ("", [])
+    (found,) = (each for each in document["nodes"] if each["node"] == name)
+    assert found["why"] == "no agent runs there"
+    plane.without_node(name)
 
 
 def test_the_webhook_serves_with_the_authority_that_the_chart_makes(plane, release, started):

@@ -130,9 +130,11 @@ def test_an_edited_profile_rolls_the_agents_and_a_rollback_takes_it_back(plane, 
     assert _profile(plane) == PROFILE.format("normal")
 
 
-def test_an_upgrade_keeps_the_token_and_the_webhooks_authority(plane, release):
-    options = ("--set", "agent.token.create=true,webhook.enabled=true", *QUIET)
+def test_an_upgrade_keeps_the_tokens_and_the_webhooks_authority(plane, release):
+    on = "agent.token.create=true,webhook.enabled=true,dashboard.enabled=true"
+    options = ("--set", on, *QUIET)
     release.installed(*options)
+    of_page = plane.call("GET", f"{SECRETS}/temper-dashboard-token")["data"]
     token = plane.call("GET", f"{SECRETS}/temper-agent-token")["data"]
     authority = plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"]
 
@@ -145,6 +147,7 @@ def test_an_upgrade_keeps_the_token_and_the_webhooks_authority(plane, release):
     assert hook["clientConfig"]["caBundle"] == authority["ca.crt"]
     assert plane.call("GET", f"{SECRETS}/temper-webhook-tls")["data"] == authority
     assert plane.call("GET", f"{SECRETS}/temper-agent-token")["data"] == token
+    assert plane.call("GET", f"{SECRETS}/temper-dashboard-token")["data"] == of_page
 
 
 @pytest.fixture

@@ -18,7 +18,15 @@ NOT_NAMESPACED = {
 }
 CANARY = {"enabled": True, "nodeSelector": {"temper-canary": "true"}}
 DIGEST = "sha256:" + "0" * 64
-OPTIONAL = ("scheduler", "webhook", "power", "networkPolicy", "serviceMonitor", "prometheusRule")
+OPTIONAL = (
+    "scheduler",
+    "webhook",
+    "power",
+    "dashboard",
+    "networkPolicy",
+    "serviceMonitor",
+    "prometheusRule",
+)
 MATRIX = {
     "defaults": {},
     "canary": {"agent": {"canary": CANARY}},

@@ -8,7 +8,9 @@ securityContext:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-priorityClassName: {{ .of.priorityClassName }}
+{{- with .of.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- with .of.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}

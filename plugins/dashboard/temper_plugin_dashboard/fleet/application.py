@@ -26,7 +26,7 @@ from temper_plugin_dashboard.fleet.streaming import Streams
 from temper_plugin_dashboard.fleet.survey import Survey
 from temper_plugin_dashboard.page_files import ASSETS, PageFiles, media_type
 from temper_serving.answers import JSON, Handler, refusing
-from temper_serving.observed import observed_routes
+from temper_serving.observed import probe_routes
 
 EVERY_S = 5.0
 MOST_HOURS = 14 * 24
@@ -65,7 +65,7 @@ class FleetServer:
         """Return the application."""
         guarded = self._guard.guarded
         routes = [
-            *observed_routes(lambda: "", lambda: b""),
+            *probe_routes(lambda: ""),
             Route("/login", refusing(self._guard.enter), methods=["POST"]),
             Route("/logout", refusing(self._guard.leave), methods=["POST"]),
             Route("/", self._page(FLEET)),
