@@ -1,10 +1,10 @@
 import pytest
 
 from tests.browser import chromium
-from tests.kubernetes.fleet.yard import fleet, rights, three_agents
+from tests.kubernetes.fleet.yard import fleet, prometheus_of_agents, rights, three_agents
 from tests.patience import PATIENCE_S
 
-__all__ = ["fleet", "rights", "three_agents"]
+__all__ = ["fleet", "prometheus_of_agents", "rights", "three_agents"]
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import httpx2
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from tests.dashboard.dashboard_agent import HOSTILE_NAME
+from tests.dashboard.dashboard_agent import HOSTILE_NAME, until
 from tests.dashboard.test_page import VIEWS
 from tests.kubernetes.fleet.yard import TOKEN
 
@@ -82,7 +82,8 @@ def test_a_view_of_the_fleet_is_accessible_and_fits(entered, fleet, view, scheme
 
     assert grave(entered) == []
     entered.set_viewport_size({"width": 320, "height": 700})
-    assert entered.evaluate("document.documentElement.scrollWidth") == 320
+    # Charts take the new width after the page.
+    entered.wait_for_function("document.documentElement.scrollWidth === 320")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -105,6 +106,24 @@ def test_pods_of_all_nodes_are_found_by_words_and_lead_to_their_page(entered, fl
     rows.get_by_role("link", name="shop").click()
     entered.get_by_role("cell", name=HOSTILE_NAME, exact=True).wait_for()
     assert entered.locator("img").count() == 0
+
+
+def test_the_history_of_a_node_comes_from_the_prometheus_that_scrapes_it(entered, fleet):
+    name = next(iter(fleet.agents))
+    entered.goto(f"{fleet.address}#/node/{name}")
+    entered.get_by_role("heading", name="History", exact=True).wait_for()
+    entered.get_by_role("combobox").select_option("1")
+    chart = entered.get_by_role("img", name="Share of time in which a task waited")
+
+    until(lambda: _has_value(entered, chart), "a value of the Prometheus")
+    assert entered.get_by_role("img", name="Reclaimed").locator("canvas").count() == 1
+    assert grave(entered) == []
+
+
+def _has_value(page, chart):
+    page.reload()
+    chart.or_(page.get_by_text("The Prometheus has nothing")).wait_for()
+    return chart.count() and "%" in chart.get_attribute("aria-label")
 
 
 @pytest.mark.parametrize("view", VIEWS)

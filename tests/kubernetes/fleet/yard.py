@@ -16,6 +16,7 @@ from tests.dashboard.dashboard_agent import PROGRAM, DashboardAgent, free_port, 
 from tests.density.placement.yard import kubeconfig
 from tests.kubernetes.tools.test_kubectl_rightsize import own_address
 from tests.patience import PATIENCE_S
+from tests.prometheus import program
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/dashboard/fleet-rbac.yaml").read_text()))
@@ -81,7 +82,31 @@ def three_agents(cluster, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def fleet(three_agents, rights):  # noqa: ARG001 - the account has to be there
+def prometheus_of_agents(three_agents):
+    """The address of a real Prometheus that scrapes the agents with the labels of the chart."""
+    folder, port = three_agents.folder, free_port()
+    jobs = [
+        {"targets": [f"{agent.host}:{agent.port}"], "labels": {"instance": name}}
+        for name, agent in three_agents.agents.items()
+    ]
+    scraped = {"job_name": "temper-agent", "honor_labels": True, "static_configs": jobs}
+    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": [scraped]}
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
+    command = [
+        program("prometheus"),
+        f"--config.file={folder}/prometheus.yaml",
+        f"--storage.tsdb.path={folder}/tsdb",
+        f"--web.listen-address=127.0.0.1:{port}",
+    ]
+    with (folder / "prometheus.log").open("w") as log:
+        running = subprocess.Popen(command, stderr=log)
+    yield f"http://127.0.0.1:{port}"
+    running.kill()
+    running.wait()
+
+
+@pytest.fixture(scope="module")
+def fleet(three_agents, rights, prometheus_of_agents):  # noqa: ARG001 - the account has to be there
     """The agents, and a server that is asked by the account's rights."""
     folder, cluster = three_agents.folder, three_agents.cluster
     account = kubeconfig(cluster, folder / "account", cluster.token(ACCOUNT))
@@ -89,11 +114,16 @@ def fleet(three_agents, rights):  # noqa: ARG001 - the account has to be there
     token.write_text(f"{TOKEN}\n")
     port = free_port()
     three_agents.address = f"http://127.0.0.1:{port}/"
-    options = ("--listen", f"127.0.0.1:{port}", "--token-file", token, "--kubeconfig", account)
+    options = {
+        "--listen": f"127.0.0.1:{port}",
+        "--token-file": token,
+        "--kubeconfig": account,
+        "--prometheus": prometheus_of_agents,
+        "--every": 1,
+    }
+    words = [str(word) for pair in options.items() for word in pair]
     with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen(
-            [TEMPER, "dashboard", "serve", *map(str, options), "--every", "1"], stderr=log
-        )
+        server = subprocess.Popen([TEMPER, "dashboard", "serve", *words], stderr=log)
     until(lambda: _answers(three_agents.address), "the server answers")
     yield three_agents
     server.send_signal(signal.SIGTERM)

@@ -41,7 +41,7 @@ class History:
         Raises InputError or MachineError if the Prometheus does not answer.
         """
         step_s = max(60, hours * HOUR_S // POINTS)
-        end = int(self.clock()) // step_s * step_s
+        end = int(self.clock())
         begin = end - hours * HOUR_S
         times = range(begin, end + 1, step_s)
         label = f"instance={json.dumps(node, ensure_ascii=False)}"
