@@ -118,6 +118,7 @@ _HOMES = {
         "ThreadSample",
     ),
     "temper_core.records.tiers": ("FENCING_TIERS", "LayerKind", "Tier"),
+    "temper_core.profiles.fingerprints": ("image_sign", "version_misfit"),
     "temper_core.profiles.image_versions": ("satisfies",),
     "temper_core.request_bodies": ("fit_body",),
     "temper_core.restoring.kernel_values": ("KernelValues",),

@@ -41,6 +41,7 @@ from temper_core.plugin_settings import fit_settings, load_settings
 from temper_core.profiles.completed_files import completed_profiles
 from temper_core.profiles.covering import first_taker, takes_by_name
 from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.fingerprints import image_sign, version_misfit
 from temper_core.profiles.image_versions import satisfies
 from temper_core.profiles.lifetimes import Lifetime, Stay, group_stays
 from temper_core.profiles.matching import matches
@@ -237,6 +238,7 @@ __all__ = [
     "fit_settings",
     "group_stays",
     "hookimpl",
+    "image_sign",
     "layer_of",
     "listen_on",
     "listener_owners",
@@ -264,5 +266,6 @@ __all__ = [
     "thread_owner",
     "tier_of",
     "tracefs_mounts",
+    "version_misfit",
     "violation_id",
 ]

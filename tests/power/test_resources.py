@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 
-from temper_core import Pod
+from temper_core import Pod, parse_profile
 from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.commands.power import command
@@ -16,7 +16,8 @@ from temper_plugin_power.resources.definitions import DEFINITIONS, definitions
 from temper_plugin_power.resources.kinds import NODE_TWIN, WORKLOAD_PROFILE
 from temper_plugin_power.workloads.energy import Dialect
 from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
-from temper_plugin_power.workloads.profiling import profile_workloads
+from temper_plugin_power.workloads.profiling import ProfilingChoices, profile_workloads
+from temper_plugin_power.workloads.thread_profiles import ThreadProfiles
 from tests.power.test_classifying import any_annotations, any_signals
 
 NOW = datetime(2026, 11, 26, 8, 15, 4, tzinfo=UTC)
@@ -60,11 +61,22 @@ def test_every_status_fits_the_schema(annotations, signals):
     assert list(misfits(status, WORKLOAD_PROFILE["properties"]["status"])) == []
 
 
+THREADS = """
+id = "web"
+[traits]
+cpu_bound = "memory"
+[[thread_groups]]
+name = "rest"
+"""
+
+
 def test_evidence_and_reference_fit_the_schema():
     measures = PodMeasures(1, 2, 3, 4, 5, 6, 7, 8, 9, 0.1, 0.2, 0.3, 5, 0.5)
-    pod = MeasuredPod(Pod("1", "shop", "web"), "n1", "", measures)
+    wanted = {"temper.codes/workload-profile": "web"}
+    pod = MeasuredPod(Pod("1", "shop", "web", annotations=wanted), "n1", "", measures)
+    choices = ProfilingChoices(thread_profiles=ThreadProfiles((parse_profile(THREADS, "a test"),)))
 
-    (profile,) = profile_workloads([pod], dialect=Dialect.OLD, window_s=600)
+    (profile,) = profile_workloads([pod], dialect=Dialect.OLD, window_s=600, choices=choices)
 
     written = profile.as_object(NOW)
     parts = {key: written[key] for key in ("spec", "status")}

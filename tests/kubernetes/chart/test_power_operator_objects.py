@@ -104,3 +104,14 @@ def test_only_readers_of_metrics_reach_it(operator):
 
     assert ingress["ports"] == [{"port": "operator", "protocol": "TCP"}]
     assert ingress["from"]
+
+
+def test_the_operator_has_the_thread_profiles_of_the_agents(helm):
+    def mounts(rendered):
+        spec = rendered.get("Deployment", NAME)["spec"]["template"]["spec"]
+        return {each["mountPath"] for each in spec["containers"][0]["volumeMounts"]}
+
+    without = helm.render("--set", ON)
+    given = helm.render("--set", ON, "--set-string", r"agent.profiles.db\.toml=id = 1")
+
+    assert mounts(given) - mounts(without) == {"/etc/temper/profiles"}

@@ -252,3 +252,14 @@ def test_a_file_that_is_not_json_is_refused(run, name):
 @pytest.mark.parametrize("name", ["status", "profiles"])
 def test_objects_of_other_kinds_and_shapes_are_skipped(run, name):
     assert run(name, [1, None, {"kind": "Node"}, {"kind": "Pod", "metadata": 7}]).return_value == 0
+
+
+def test_a_field_by_traits_is_told_from_one_by_an_annotation(run):
+    evidence = {"threadProfile": "db", "traits": ["cpu.bound"]}
+    made = profile(hints=["criticality.class", "cpu.bound"], evidence=evidence)
+
+    fields = document(run("explain", [made], "shop/solver", "--output", "json"))["fields"]
+
+    sources = {each["field"]: each["source"] for each in fields}
+    assert sources["cpu.bound"] == "thread profile"
+    assert sources["criticality.class"] == "annotation"

@@ -7,6 +7,12 @@ from temper_plugin_power.classifier.gpu import UNUSED, judge_gpu
 from temper_plugin_power.classifier.hints import Hints
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.classifier.signals import Signals
+from temper_plugin_power.classifier.traits import (
+    NO_TRAITS,
+    ThreadTraits,
+    with_cpu_traits,
+    with_gpu_traits,
+)
 
 NO_METRICS = "hints only (no metrics available)"
 DERIVING_GPU_PCT = 50
@@ -15,8 +21,17 @@ UTILISATION_TENTHS, EVIDENCE_TENTHS = 2, 2
 TENTHS = 10
 
 
-def classify(hints: Hints, signals: Signals | None, *, derives_class: bool = False) -> PowerProfile:
+def classify(
+    hints: Hints,
+    signals: Signals | None,
+    *,
+    derives_class: bool = False,
+    traits: ThreadTraits = NO_TRAITS,
+) -> PowerProfile:
     """Return the profile of a workload. Without *signals* it follows from the hints alone.
+
+    *hints* come before *traits*, and those before *signals*. The confidence counts hints and
+    signals only.
 
     With *derives_class* a workload without a hint of its class is of class performance if it drives
     CPU or GPU so hard that a power cap would slow it.
@@ -25,18 +40,20 @@ def classify(hints: Hints, signals: Signals | None, *, derives_class: bool = Fal
         cpu, gpu = Judgement(UNKNOWN, (NO_METRICS,)), Judgement(UNUSED)
     else:
         cpu, gpu = judge_cpu(signals), judge_gpu(signals)
-    cpu, gpu = _with_cpu_hint(cpu, hints), _with_gpu_hint(gpu, hints)
+    cpu = _with_cpu_hint(with_cpu_traits(cpu, traits), hints)
+    gpu = _with_gpu_hint(with_gpu_traits(gpu, traits), hints)
+    movable = traits.reschedulable if hints.reschedulable is None else hints.reschedulable
     ignored = (
         () if hints.ignored_class is None else (f'workload-class "{hints.ignored_class}" ignored',)
     )
     return PowerProfile(
-        workload_class=_class(hints, signals if derives_class else None),
-        reschedulable=bool(hints.reschedulable),
+        workload_class=_class(hints, traits, signals if derives_class else None),
+        reschedulable=bool(movable),
         cpu=cpu.demand,
         gpu=gpu.demand,
         reason="; ".join((*cpu.reasons, *gpu.reasons, *ignored)),
         confidence=_confidence(hints, signals),
-        hints=hints.paths,
+        hints=tuple(dict.fromkeys((*hints.paths, *traits.paths))),
     )
 
 
@@ -59,8 +76,8 @@ def _with_gpu_hint(judgement: Judgement, hints: Hints) -> Judgement:
     return judgement.changed(reason, intensity=intensity, cap_sensitivity=value)
 
 
-def _class(hints: Hints, signals: Signals | None) -> str:
-    said = hints.workload_class or hints.label_class
+def _class(hints: Hints, traits: ThreadTraits, signals: Signals | None) -> str:
+    said = hints.workload_class or hints.label_class or traits.workload_class
     if said is not None or signals is None:
         return said or "standard"
     util, gpu_util = signals.cpu_util_pct or 0.0, signals.gpu_util_pct

@@ -17,6 +17,7 @@ from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.commands.cases import read_cases
 from temper_plugin_power.commands.pod_files import Metrics, PodFile, read_metrics
 from temper_plugin_power.commands.pod_sources import pods_of
+from temper_plugin_power.commands.profiling_options import ProfilingQuestion, profiling_options
 from temper_plugin_power.commands.prometheus_options import (
     PrometheusQuestion,
     prometheus_options,
@@ -47,12 +48,7 @@ SOURCES = "give either --cases, or --pods with or without --metrics, or --promet
     help="The metrics of the pods (JSON). Without it and --prometheus only their hints count.",
 )
 @prometheus_options
-@click.option(
-    "--derive-class",
-    "derives_class",
-    is_flag=True,
-    help="Workloads without a class that drive CPU or GPU hard are of class performance.",
-)
+@profiling_options
 @click.option(
     "-o", "--output", type=click.Choice(["json", "table"]), default="json", show_default=True
 )
@@ -62,7 +58,7 @@ def classify_command(
     pods: Path | None,
     metrics: Path | None,
     asked: PrometheusQuestion,
-    derives_class: bool,
+    profiling: ProfilingQuestion,
     output: str,
 ) -> int:
     """Print the power profiles of workloads, or of cases.
@@ -76,15 +72,17 @@ def classify_command(
     cpuEnergyJ, dramEnergyJ, gpuEnergyJ, gpuDominant. A missing one is 0 or false. A case without
     any is classified by its annotations and labels alone.
 
-    Exit code 1 if a pod is left out because it is invalid, 2 if a file is invalid, 3 if a server
-    does not answer.
+    Exit code 1 if a pod or a thread profile is left out because it is invalid, 2 if a file is
+    invalid, 3 if a server does not answer.
     """
     given_sources = [source for source in (cases, metrics, asked.url) if source is not None]
     is_nothing = not given_sources and pods is None
     if len(given_sources) > 1 or is_nothing or (cases and pods):
         raise click.UsageError(SOURCES)
+    if cases is not None and profiling.thread_profiles is not None:
+        raise click.UsageError("--thread-profiles is for pods, and --cases has none")
     if cases is not None:
-        return _classify_cases(cases, derives_class=derives_class, output=output)
+        return _classify_cases(cases, derives_class=profiling.derives_class, output=output)
     if pods is None and asked.url is None:
         raise click.UsageError(SOURCES)
     with bounded_memory("the pods take"):
@@ -94,31 +92,29 @@ def classify_command(
             measured = asked.ask()
             window_s = asked.window_s or given.window_s
             given = Metrics(window_s, measured.dialect, measured.measures)
-        return _classify_pods(
-            file, given, is_file=metrics is not None, derives_class=derives_class, output=output
-        )
+        known = profiling.read()
+        unknown = file.unknown(given) if metrics is not None else []
+        left_out = (*file.left_out, *known.left_out)
+        told = [f"metrics of pods that are not in the list: {named(unknown)}"] if unknown else []
+        for line in (*left_out, *told):
+            click.echo(printable(line), err=True)
+        _print_profiles(file, given, profiling.choices(known), output)
+    return EXIT_FINDINGS if left_out else EXIT_CLEAN
 
 
-def _classify_pods(
-    file: PodFile, given: Metrics, *, is_file: bool, derives_class: bool, output: str
-) -> int:
+def _print_profiles(file: PodFile, given: Metrics, choices: ProfilingChoices, output: str) -> None:
     profiles = profile_workloads(
         file.with_metrics(given),
         dialect=given.dialect,
         window_s=given.window_s,
-        choices=ProfilingChoices(derives_class=derives_class),
+        choices=choices,
     )
-    unknown = file.unknown(given) if is_file else []
-    told = [f"metrics of pods that are not in the list: {named(unknown)}"] if unknown else []
-    for line in (*file.left_out, *told):
-        click.echo(printable(line), err=True)
     if output == "json":
         now = datetime.now(UTC)
         items = [profile.as_object(now) for profile in profiles]
         print_json({"apiVersion": "v1", "kind": "List", "items": items})
     else:
         click.echo(workloads_as_text(profiles))
-    return EXIT_FINDINGS if file.left_out else EXIT_CLEAN
 
 
 def _classify_cases(path: Path, *, derives_class: bool, output: str) -> int:

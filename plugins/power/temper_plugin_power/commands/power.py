@@ -9,6 +9,7 @@ from temper_plugin_power.commands.explain import explain_command
 from temper_plugin_power.commands.extender import extender_command
 from temper_plugin_power.commands.operator import operator_command
 from temper_plugin_power.commands.profiles import profiles_command
+from temper_plugin_power.commands.recommend import recommend_command
 from temper_plugin_power.commands.score import score_command
 from temper_plugin_power.commands.simulate import simulate_command
 from temper_plugin_power.commands.status import status_command
@@ -23,6 +24,7 @@ command = click.Group(
         extender_command,
         operator_command,
         profiles_command,
+        recommend_command,
         score_command,
         simulate_command,
         status_command,

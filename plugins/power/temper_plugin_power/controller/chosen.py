@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import structlog
+
 from temper_plugin_power.measuring.measuring import (
     QUERY_TIMEOUT_S,
     Measured,
@@ -14,23 +16,41 @@ from temper_plugin_power.measuring.measuring import (
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.power import PowerSettings
+from temper_plugin_power.workloads.profile_files import read_profile_files
 from temper_plugin_power.workloads.profiling import ProfilingChoices
+from temper_plugin_power.workloads.thread_profiles import ThreadProfiles
 from temper_prometheus.access import access as prometheus_access
 from temper_prometheus.client import Prometheus
 
 LARGEST_ANSWER_BYTES = 24 * 1024 * 1024
 """Of some 150,000 pods, in ten times the memory. Whoever has a scraped target may add series."""
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
 
 def profiling_choices(settings: PowerSettings, own_namespace: str) -> ProfilingChoices:
-    """Return what profiles depend on by the settings. The own namespace has none."""
+    """Return what profiles depend on by the settings. The own namespace has none.
+
+    Raises DocumentError if the directory of thread profiles cannot be listed.
+    """
     of = settings.classifier
     return ProfilingChoices(
+        thread_profiles=_thread_profiles(of.traits_directory),
         derives_class=of.derive_class,
         aliases=settings.annotation_aliases,
         skipped=frozenset({*of.skip_namespaces, own_namespace}),
         gpu_proxy_watts=of.gpu_proxy_watts,
     )
+
+
+def _thread_profiles(directory: str) -> ThreadProfiles:
+    """Return the thread profiles of *directory*. One that is invalid is told and left out."""
+    if not directory:
+        return ThreadProfiles()
+    read = read_profile_files(Path(directory))
+    for line in read.left_out:
+        log.warning("thread_profile_left_out", reason=line[:300])
+    return read.profiles
 
 
 def asking(settings: ClassifierSettings, watcher: Watcher) -> Callable[[], Measured]:

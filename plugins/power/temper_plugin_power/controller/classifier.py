@@ -11,7 +11,6 @@ from temper_core import MachineError
 from temper_kube.backoff import Backoff
 from temper_kube.bounded_warnings import BoundedWarnings
 from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
-from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.controller.hysteresis import Candidate, decide, is_told_by_hints
 from temper_plugin_power.controller.known_objects import KnownObjects
 from temper_plugin_power.controller.pod_table import PodTable, in_scope
@@ -20,13 +19,13 @@ from temper_plugin_power.controller.profile_writing import ProfileWriter
 from temper_plugin_power.controller.stored_profiles import StoredProfile
 from temper_plugin_power.measuring.measuring import Measured
 from temper_plugin_power.measuring.readings import with_measures
+from temper_plugin_power.workloads.deriving import Derived
 from temper_plugin_power.workloads.owners import Workload
 from temper_plugin_power.workloads.profiling import (
     ProfilingChoices,
     WorkloadProfile,
-    newest_hints,
+    profile_of,
     profile_workloads,
-    shared_node,
 )
 
 FIRST_SERVER_ERROR = 500
@@ -172,11 +171,12 @@ class Classifier:
         """Return the profile by the newest hints and the last metrics."""
         measured = [pod.measured for pod in pods]
         latest = self._latest.get(workload)
-        hints = newest_hints(measured, self._choices.aliases)
-        signals = None if latest is None else latest.signals
-        evidence = {"pods": len(pods)} if latest is None else latest.evidence
-        profile = classify(hints, signals, derives_class=self._choices.derives_class)
-        return WorkloadProfile(workload, shared_node(measured), profile, evidence, signals)
+        derived = (
+            Derived(None, {"pods": len(pods)})
+            if latest is None
+            else Derived(latest.signals, latest.evidence)
+        )
+        return profile_of(workload, measured, derived, self._choices)
 
     def _profiles(self, measured: Measured) -> dict[Workload, WorkloadProfile]:
         nodes = self._cluster.nodes()

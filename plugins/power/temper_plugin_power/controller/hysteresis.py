@@ -82,10 +82,13 @@ def _held(
 
 
 def differs_by_hints(stored: PowerProfile, fresh: PowerProfile) -> bool:
-    """Whether a field that annotations decide has another value."""
+    """Whether a field that annotations or traits decide has another value."""
     explicit = {
         "criticality.class": (stored.workload_class, fresh.workload_class),
         "migratability.reschedulable": (stored.reschedulable, fresh.reschedulable),
+        "cpu.intensity": (stored.cpu.intensity, fresh.cpu.intensity),
+        "cpu.bound": (stored.cpu.bound, fresh.cpu.bound),
+        "gpu.bound": (stored.gpu.bound, fresh.gpu.bound),
         "cpu.capSensitivity": (stored.cpu.cap_sensitivity, fresh.cpu.cap_sensitivity),
         "gpu.capSensitivity": (stored.gpu.cap_sensitivity, fresh.gpu.cap_sensitivity),
     }

@@ -63,4 +63,5 @@ def in_scope(pod: KnownPod, nodes: Container[str], skipped: Container[str]) -> b
 
 
 def _is_news(before: KnownPod, after: KnownPod) -> bool:
-    return before.hints != after.hints or before.node != after.node
+    wanted = (each.measured.pod.wanted_profile for each in (before, after))
+    return before.hints != after.hints or before.node != after.node or len(set(wanted)) > 1

@@ -63,10 +63,11 @@ def pod_reader(prefixes: tuple[str, ...]) -> Callable[[Json], KnownPod | None]:
             return None
         pod = measured.pod
         own = {key: value for key, value in pod.annotations.items() if key in annotations}
+        wanted = () if pod.wanted_profile is None else (pod.wanted_profile,)
         said = {key: value for key, value in pod.labels.items() if key in labels}
         known = evolve(
             pod,
-            annotations=own,
+            annotations={**own, **dict(wanted)},
             labels={**said, **_kept(pod.labels)},
             cgroups=(),
             priority_class="",

@@ -31,6 +31,8 @@ _EVIDENCE = table(
     threads=AMOUNT,
     busiestThreadPct=PERCENT,
     packageWatts=AMOUNT,
+    threadProfile=TEXT,
+    traits=many(TEXT),
     dialect=one_of(*Dialect),
     energyBound=one_of("compute", "memory", "none", "unknown"),
 )

@@ -49,6 +49,11 @@ class ClassifierSettings:
         "How Kepler attributes energy: auto, kepler-0.9, kepler-0.10 or off.",
         validator=in_(ENERGIES),
     )
+    traits_directory: str = setting(
+        "",
+        "A directory of thread profiles (*.toml), whose [traits] are hints. It is read at the "
+        "start. Empty is none.",
+    )
     gpu_proxy_watts: float = setting(
         GPU_PROXY_WATTS,
         "The power that stands for a GPU in full use, where only its energy is known.",

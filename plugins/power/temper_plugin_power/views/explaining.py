@@ -14,7 +14,7 @@ from temper_plugin_power.views.profiles import ProfileRow
 from temper_plugin_power.views.tier_suggestions import suggestion
 
 HAND_MADE = "made by hand: every field is explicit"
-ANNOTATED, DERIVED, DEFAULT = "annotation", "derived", "default"
+ANNOTATED, TRAIT, DERIVED, DEFAULT = "annotation", "thread profile", "derived", "default"
 
 
 def explain(
@@ -25,7 +25,7 @@ def explain(
     workload = row.workload
     return {
         "workload": {"namespace": workload.namespace, "kind": workload.kind, "name": workload.name},
-        "fields": list(_fields(profile, min_confidence)),
+        "fields": list(_fields(row, min_confidence)),
         "rules": [each for each in profile.reason.split("; ") if each],
         "evidence": dict(row.evidence),
         "confidence": profile.confidence,
@@ -35,7 +35,8 @@ def explain(
     }
 
 
-def _fields(profile: PowerProfile, min_confidence: float) -> Iterator[Mapping[str, Any]]:
+def _fields(row: ProfileRow, min_confidence: float) -> Iterator[Mapping[str, Any]]:
+    profile, traits = row.profile, row.traits
     values: Sequence[tuple[str, object]] = (
         ("criticality.class", profile.workload_class),
         (MOVABLE, profile.reschedulable),
@@ -49,11 +50,12 @@ def _fields(profile: PowerProfile, min_confidence: float) -> Iterator[Mapping[st
     for path, value in values:
         # The class and whether a workload may be moved follow from hints, never from metrics.
         is_hint_only = path in ("criticality.class", MOVABLE)
-        source = DEFAULT if is_hint_only else DERIVED
+        derived = DEFAULT if is_hint_only else DERIVED
+        explicit = TRAIT if path in traits else ANNOTATED
         yield {
             "field": path,
             "value": value,
-            "source": ANNOTATED if profile.is_explicit(path) else source,
+            "source": explicit if profile.is_explicit(path) else derived,
             "counts": is_hint_only or profile.counts(path, min_confidence),
         }
 

@@ -20,6 +20,12 @@ class ProfileRow:
     profile: PowerProfile
     evidence: Mapping[str, Any]
 
+    @property
+    def traits(self) -> tuple[str, ...]:
+        """The JSON paths of the fields that follow from the traits of a thread profile."""
+        paths = self.evidence.get("traits")
+        return tuple(str(each) for each in paths) if isinstance(paths, list) else ()
+
 
 def profile_rows(objects: Sequence[Mapping[str, Any]]) -> list[ProfileRow]:
     """Return a row for each WorkloadProfile, by namespace, kind and name."""

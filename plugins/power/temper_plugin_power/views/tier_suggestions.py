@@ -10,6 +10,8 @@ from temper_plugin_power.workloads.owners import Workload, workload_of
 
 SUGGESTED = "temper-high"
 """The PriorityClass of the chart for the tier ``high``."""
+CAUSE = "is of class performance and has no PriorityClass"
+ADVICE = f"priorityClassName {SUGGESTED} would give its pods the tier high"
 
 
 def has_tier(pod: Pod) -> bool:
@@ -36,7 +38,5 @@ def workloads_without_tier(
 
 def suggestion(workload: Workload) -> str:
     """Return what to do for a workload without a tier."""
-    return (
-        f"{workload.namespace}/{workload.kind}/{workload.name} is of class performance and has no "
-        f"PriorityClass: priorityClassName {SUGGESTED} would give its pods the tier high"
-    )
+    name = f"{workload.namespace}/{workload.kind}/{workload.name}"
+    return f"{name} {CAUSE}: {ADVICE}"

@@ -11,12 +11,14 @@ from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.classifier.hints import Hints, read_hints
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.classifier.signals import Signals
+from temper_plugin_power.classifier.traits import ThreadTraits
 from temper_plugin_power.defaults import ALIASES, GPU_PROXY_WATTS, SKIPPED_NAMESPACES
 from temper_plugin_power.resources.definitions import GROUP, VERSION
-from temper_plugin_power.workloads.deriving import derive
+from temper_plugin_power.workloads.deriving import Derived, derive
 from temper_plugin_power.workloads.energy import Dialect, energy_of, nodes_of_one_ratio
 from temper_plugin_power.workloads.owners import Workload, workload_of
 from temper_plugin_power.workloads.pods import MeasuredPod
+from temper_plugin_power.workloads.thread_profiles import ThreadProfiles
 
 KIND = "WorkloadProfile"
 
@@ -71,6 +73,8 @@ class ProfilingChoices:
     """Namespaces without profiles."""
     gpu_proxy_watts: float = GPU_PROXY_WATTS
     """The power that stands for a GPU in full use, where only its energy is known."""
+    thread_profiles: ThreadProfiles = ThreadProfiles()
+    """Thread profiles, whose traits are hints."""
 
 
 USUAL = ProfilingChoices()
@@ -89,17 +93,27 @@ def profile_workloads(
     for workload, own in sorted(_by_workload(pods, choices.skipped).items()):
         energy = energy_of(own, dialect, shared_nodes)
         derived = derive(own, energy, dialect, window_s, choices.gpu_proxy_watts)
-        hints = newest_hints(own, choices.aliases)
-        profile = classify(hints, derived.signals, derives_class=choices.derives_class)
-        node, evidence = shared_node(own), derived.evidence
-        profiles.append(WorkloadProfile(workload, node, profile, evidence, derived.signals))
+        profiles.append(profile_of(workload, own, derived, choices))
     return profiles
 
 
-def newest_hints(pods: Iterable[MeasuredPod], aliases: tuple[str, ...] = ALIASES) -> Hints:
-    """Return the hints of a workload: those of its newest pod."""
+def profile_of(
+    workload: Workload, pods: Sequence[MeasuredPod], derived: Derived, choices: ProfilingChoices
+) -> WorkloadProfile:
+    """Return the profile of a workload with *pods*, from what is *derived* of their measures."""
+    hints, traits = newest_hints(pods, choices)
+    profile = classify(hints, derived.signals, derives_class=choices.derives_class, traits=traits)
+    evidence = {**derived.evidence, **traits.evidence(hints)}
+    return WorkloadProfile(workload, shared_node(pods), profile, evidence, derived.signals)
+
+
+def newest_hints(
+    pods: Iterable[MeasuredPod], choices: ProfilingChoices = USUAL
+) -> tuple[Hints, ThreadTraits]:
+    """Return the hints and the traits of a workload: those of its newest pod."""
     newest = max(pods, key=lambda pod: (pod.created_at, pod.pod.name)).pod
-    return read_hints(newest.annotations, newest.labels, aliases)
+    hints = read_hints(newest.annotations, newest.labels, choices.aliases)
+    return hints, choices.thread_profiles.traits_of(newest)
 
 
 def _by_workload(
