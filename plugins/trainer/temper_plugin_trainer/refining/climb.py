@@ -8,7 +8,7 @@ giving it the recorded values again.
 import math
 import random
 import statistics
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from enum import StrEnum
 
 from attrs import define, field, frozen
@@ -36,6 +36,7 @@ class Verdict(StrEnum):
     NO_GAIN = "no gain"
     ENDED = "ended by a guard"
     NOT_IN_FORCE = "not in force"
+    OUT_OF_TIME = "out of time"
 
 
 @frozen
@@ -66,6 +67,7 @@ class Visit:
     trial: int
     block: int
     runs: int = 1
+    is_confirmation: bool = False
 
 
 @frozen
@@ -131,9 +133,9 @@ class _StoppedError(Exception):
     """A guard ended the climb while the baseline was measured."""
 
 
-def climb(plan: Plan) -> Climb:
-    """Ask for measurements, and return the outcome."""
-    state = _State(plan)
+def climb(plan: Plan, told: Callable[[Trial], None] = lambda _: None) -> Climb:
+    """Ask for measurements, and return the outcome. Call *told* with every trial that has ended."""
+    state = _State(plan, told)
     try:
         yield from state.calibrate()
         yield from state.ascend()
@@ -149,6 +151,7 @@ class _State:
     """A climb under way."""
 
     plan: Plan
+    told: Callable[[Trial], None]
     best: Variant = field(init=False)
     noise: float = 0.0
     _trials: list[Trial] = field(factory=list, init=False)
@@ -171,22 +174,27 @@ class _State:
 
     def ascend(self) -> Generator[Visit, Reading, None]:
         """Test the start, and then neighbours of the best until none is left or the budget ends."""
-        tried = {self.plan.baseline.key}
         while len(self._trials) < self.plan.trials:
-            candidate = next(self._candidates(tried), None)
+            candidate = self._next_candidate()
             if candidate is None:
                 return
-            tried.add(candidate.key)
             trial = yield from self._tested(candidate)
             self._trials.append(trial)
+            self.told(trial)
             if trial.verdict is Verdict.KEPT:
                 self.best = candidate
+            if trial.verdict is Verdict.OUT_OF_TIME:
+                return
 
-    def _candidates(self, tried: set[str]) -> Iterator[Variant]:
+    def _next_candidate(self) -> Variant | None:
+        """Return an untested variant next to the best. A change that failed before comes last."""
         is_at_start = self.best is self.plan.baseline
         origin = self.plan.start if is_at_start else self.best
+        tested = {self.plan.baseline.key, *(trial.candidate.key for trial in self._trials)}
+        failed = {trial.candidate.change for trial in self._trials}
         every = (self.plan.start, *neighbours(origin, self.plan.request_millis))
-        yield from (variant for variant in every if variant.key not in tried)
+        left = [variant for variant in every if variant.key not in tested]
+        return min(left, key=lambda variant: variant.change in failed, default=None)
 
     def _tested(self, candidate: Variant) -> Generator[Visit, Reading, Trial]:
         """Compare *candidate* with the best so far, block by block."""
@@ -208,7 +216,7 @@ class _State:
         return self._trial(candidate, self.best, gains, verdict, why)
 
     def _block(
-        self, candidate: Variant, other: Variant, block: int
+        self, candidate: Variant, other: Variant, block: int, *, is_confirmation: bool = False
     ) -> Generator[Visit, Reading, Reading | tuple[float, float, float]]:
         """Measure both in random order. Return the gain and both values, or what ended it."""
         needs_engine = candidate.layer_needs != other.layer_needs
@@ -218,7 +226,8 @@ class _State:
             order.reverse()
         values: dict[str, float] = {}
         for variant in order:
-            reading = yield Visit(variant, len(self._trials) + 1, block, runs)
+            number = len(self._trials) + 1
+            reading = yield Visit(variant, number, block, runs, is_confirmation)
             if reading.value is None:
                 return reading
             values[variant.key] = reading.value
@@ -230,7 +239,8 @@ class _State:
         """Measure the best against the baseline on fresh blocks: those that chose it flatter it."""
         pairs, gains, why = list[tuple[float, float]](), list[float](), ""
         for block in range(CONFIRMATIONS):
-            answer = yield from self._block(self.best, self.plan.baseline, block)
+            baseline = self.plan.baseline
+            answer = yield from self._block(self.best, baseline, block, is_confirmation=True)
             if isinstance(answer, Reading):
                 why = answer.why
                 break

@@ -15,15 +15,17 @@ _STANDARD_ERROR = 2
 
 
 @contextmanager
-def started(command: str) -> Iterator[int]:
+def started(
+    command: str, option: str = "--command", output: int = _STANDARD_ERROR
+) -> Iterator[int]:
     """Run *command* without a shell, and yield its process id. End its process group afterwards.
 
-    Its output goes to standard error, since standard output is for results. Raises InputError if it
-    cannot be started.
+    Its output goes to the descriptor *output*. That is standard error by default, since standard
+    output is for results. Raises InputError, which names *option*, if it cannot be started.
     """
-    argv = _words(command)
+    argv = _words(command, option)
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-    output = (os.POSIX_SPAWN_DUP2, _STANDARD_ERROR, 1)
+    redirection = (os.POSIX_SPAWN_DUP2, output, 1)
     try:
         # Interruptions are held back here, and must not be in the command. Python ignores two
         # signals, which the command must not inherit either.
@@ -31,27 +33,27 @@ def started(command: str) -> Iterator[int]:
             argv[0],
             argv,
             os.environ,
-            file_actions=[null, output],
+            file_actions=[null, redirection],
             setpgroup=0,
             setsigmask=(),
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise InputError(f"--command {argv[0]}: {why}") from error
+        raise InputError(f"{option} {argv[0]}: {why}") from error
     try:
         yield pid
     finally:
         _end(pid)
 
 
-def _words(command: str) -> list[str]:
+def _words(command: str, option: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise InputError(f"--command {command}: {error}") from error
+        raise InputError(f"{option} {command}: {error}") from error
     if not words:
-        raise InputError("--command: names no program")
+        raise InputError(f"{option}: names no program")
     return words
 
 

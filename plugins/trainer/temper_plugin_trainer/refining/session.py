@@ -1,0 +1,100 @@
+"""A climb on an agent: recorded answers first, then new ones, and the record of all."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import define, field
+
+from temper_core import InputError
+from temper_core.observed import number, text
+from temper_plugin_trainer.refining.arms import Arms, recorded
+from temper_plugin_trainer.refining.benchmark_runs import RunInterruptedError
+from temper_plugin_trainer.refining.climb import (
+    Outcome,
+    Plan,
+    Reading,
+    Trial,
+    Verdict,
+    Visit,
+    climb,
+)
+from temper_plugin_trainer.refining.journal import Journal
+
+
+@define
+class Session:
+    """Runs the climb of *plan*. ``shown`` is called before, ``told`` after each trial."""
+
+    plan: Plan
+    journal: Journal
+    arms: Arms
+    shown: Callable[[Visit, int], None] = lambda _visit, _measured: None
+    told: Callable[[Trial], None] = lambda _: None
+    measured: int = field(default=0, init=False)
+
+    def run(self) -> Outcome:
+        """Climb to the end. No trial is left in force, however this ends.
+
+        Raises RunInterruptedError if the user interrupts it. The same session, made anew with its
+        journal, then continues.
+        """
+        try:
+            return self._climbed()
+        except RunInterruptedError as error:
+            raise RunInterruptedError(
+                f"interrupted after {self.measured} measurements; the same command continues"
+            ) from error
+        finally:
+            self.arms.close()
+
+    def _climbed(self) -> Outcome:
+        steps = climb(self.plan, self.told)
+        try:
+            visit = next(steps)
+            while True:
+                self.shown(visit, self.measured)
+                visit = steps.send(self._answered(visit))
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+    def _answered(self, visit: Visit) -> Reading:
+        row = self.journal.taken()
+        if row is None:
+            reading = self.arms.answer(visit)
+            self.journal.add(recorded(visit, reading, self.arms))
+        else:
+            reading = self._replayed(visit, row)
+        self.measured += 1
+        return reading
+
+    def _replayed(self, visit: Visit, row: Mapping[str, Any]) -> Reading:
+        if (row.get("trial"), row.get("arm")) != (visit.trial, visit.variant.key):
+            raise InputError(
+                f"{self.journal.path}: measurement {self.measured + 1} is of another arm than "
+                "this version of temper asks for; begin anew with another --artifacts"
+            )
+        guards = self.arms.guards
+        guards.known |= {*map(str, row.get("violations") or ())}
+        guards.most_waits = max(guards.most_waits, number(row, "waits") or 0.0)
+        self.arms.engines_before = int(number(row, "engines") or 0)
+        self.arms.unit, self.arms.better = text(row, "unit"), text(row, "better")
+        value = number(row, "value")
+        if value is not None and value > 0.0:
+            return Reading(value)
+        return Reading(None, text(row, "why"), Verdict(text(row, "verdict")))
+
+
+def write_atomically(path: Path, content: str) -> None:
+    """Put *content* in place of the file at *path*, whole or not at all. Raise InputError."""
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error

@@ -1,0 +1,132 @@
+"""The agent's door, as a climb uses it: trials, and what the node says of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import field, frozen
+
+from temper_core import InputError, MachineError, ask_agent, ask_observation
+from temper_core.observed import number, pod_key, rows, table, text
+
+ENFORCING = "enforcing"
+OBSERVING = "observe_only"
+WAITING = "waiting"
+ENGINE_STARTED = "engine_reloaded"
+ENGINE_EJECTED = "engine_ejected"
+THREADS = 1
+
+
+@frozen
+class Look:
+    """What the node says of itself. ``waits`` are the CPUs that other pods wait for."""
+
+    at: str
+    mode: str
+    why: str
+    engine: str
+    violations: frozenset[str]
+    waits: float
+
+
+@frozen
+class Door:
+    """The agent at the addresses of *settings*, for trials of the pods."""
+
+    settings: Any
+    pods: tuple[str, ...]
+    _ids: dict[str, str] = field(factory=dict, init=False)
+
+    def begin(self, profile: str, seconds: float) -> str:
+        """Begin a trial of *profile* for some seconds, and return its number.
+
+        Raises InputError if the agent refuses it.
+        """
+        body = {"profile": profile, "pods": list(self.pods), "seconds": seconds}
+        return text(self._ask("/trials", "POST", body), "id")
+
+    def release(self, trial: str) -> None:
+        """End a trial. One that has ended is no error."""
+        try:
+            self._ask(f"/trials/{trial}", "DELETE")
+        except InputError:
+            if trial in {text(row, "id") for row in self.standing()}:
+                raise
+
+    def standing(self) -> Sequence[Mapping[str, Any]]:
+        """Return the trials in force that have one of the pods."""
+        every = rows(self._ask("/trials"), "trials")
+        return [row for row in every if {*self.pods} & {*map(str, row.get("pods") or ())}]
+
+    def look(self) -> Look:
+        """Return the last observation of the node."""
+        document = ask_observation(self.settings, THREADS)
+        others = [row for row in rows(document, "pods") if pod_key(row) not in self.pods]
+        return Look(
+            at=text(document, "at"),
+            mode=text(document, "mode"),
+            why=" ".join(part for key in ("reason", "detail") if (part := text(document, key))),
+            engine=text(document, "engine"),
+            violations=frozenset(map(_named, rows(document, "violations"))),
+            waits=sum(number(row, "run_delay") or 0.0 for row in others),
+        )
+
+    def obstacle(self, trial: str, profile_id: str) -> str:
+        """Return why *trial* is not in force as it would be alone. Empty if it is.
+
+        The agent keeps layers for minutes after a trial. While one is left without pods, the
+        CPUs that it owns are missing elsewhere, and the node is not in the state of this trial.
+        """
+        for pod in self.pods:
+            explained = self._ask("/explain", query={"pod": pod})
+            if not text(explained, "profile_reason").startswith(f"trial {trial} of "):
+                return f"the agent has not yet decided on {pod}"
+        state = self._ask("/safe-mode")
+        if text(state, "mode") == OBSERVING:
+            return ""
+        if text(state, "mode") != ENFORCING or text(state, "detail"):
+            return f"{text(state, 'mode')} {text(state, 'detail') or text(state, 'reason')}"
+        return self._other_layers(profile_id)
+
+    def _other_layers(self, profile_id: str) -> str:
+        plan = self._ask("/plan")
+        for note in rows(plan, "notes"):
+            if text(note, "code") == WAITING and text(note, "subject").startswith(profile_id):
+                return text(note, "message")
+        for layer in rows(plan, "layers"):
+            is_ours = text(layer, "name").startswith(f"{profile_id}.")
+            if is_ours and layer.get("cpus_max") and not layer.get("pods"):
+                return f"the layer {text(layer, 'name')} of another arm still owns CPUs"
+        return ""
+
+    def cpu_request_millis(self) -> int | None:
+        """Return the CPU request of the pod, None if it has none or there are several pods."""
+        if len(self.pods) != 1:
+            return None
+        explained = self._ask("/explain", query={"pod": self.pods[0]})
+        request = text(table(explained, "inputs"), "cpu_request").removesuffix("m")
+        return int(request) if request.isdecimal() and int(request) else None
+
+    def last_event(self) -> int:
+        """Return the number of the last event."""
+        return int(number(self._ask("/events", query={"limit": "1"}), "last") or 0)
+
+    def events_after(self, event: int, kind: str) -> Sequence[Mapping[str, Any]]:
+        """Return the events of *kind* after the one of this number."""
+        query = {"since": str(event), "kind": kind}
+        return rows(self._ask("/events", query=query), "events")
+
+    def _ask(
+        self,
+        path: str,
+        method: Any = "GET",  # noqa: ANN401 - a literal of the client
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Mapping[str, Any]:
+        answer = ask_agent(path, query, method=method, body=body, settings=self.settings)
+        if not isinstance(answer, Mapping):
+            raise MachineError(f"the agent's answer to {path} is no JSON object")
+        return answer
+
+
+def _named(violation: Mapping[str, Any]) -> str:
+    return f"{text(violation, 'invariant')} of {text(violation, 'subject')}"

@@ -1,0 +1,245 @@
+"""``temper train run`` on a real agent that observes, with real benchmark commands."""
+
+import json
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from temper_core import parse_profile
+from tests.patience import PATIENCE_S
+from tests.trainer.refining.planted import BEST, MEASURED
+from tests.trainer.refining.surfaces import PROFILE
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+HERE = Path(__file__).parent
+FOUND, NOTHING, INVALID, UNABLE = 0, 1, 2, 3
+
+
+class TrainRun:
+    """``temper train run`` for the pod ``spin``, in a directory of its own."""
+
+    def __init__(self, agent, directory):
+        self.agent = agent
+        self.profile = directory / "shop.toml"
+        self.profile.write_text(PROFILE)
+        self.artifacts = directory / "artifacts"
+        self.record = self.artifacts / "shop"
+        self.benchmark = self.script("planted.py", agent.socket, "spin")
+
+    @staticmethod
+    def script(name, *arguments):
+        return shlex.join([sys.executable, "-I", "-S", str(HERE / name), *map(str, arguments)])
+
+    def command(self, *options, benchmark=None):
+        given = {
+            "--pod": "spin",
+            "--benchmark": benchmark or self.benchmark,
+            "--metric": MEASURED,
+            "--profile": self.profile,
+            "--artifacts": self.artifacts,
+            "--warm-up": 0,
+            "--settings": self.agent.path,
+        }
+        pairs = [str(part) for pair in given.items() for part in pair]
+        return [TEMPER, "train", "run", *pairs, *map(str, options)]
+
+    def run(self, *options, **given):
+        command = self.command(*options, **given)
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    def start(self, *options, **given):
+        command = self.command(*options, **given)
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+    @property
+    def journal(self):
+        path = self.record / "journal.jsonl"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def trials(self):
+        return self.agent.get("/trials").json()["trials"]
+
+
+@pytest.fixture
+def train(agent, tmp_path):
+    return TrainRun(agent, tmp_path)
+
+
+def eventually(condition):
+    ends_at = time.monotonic() + PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)
+    return found
+
+
+def benchmarks_of(train):
+    """Return the processes that run the benchmark of *train*, but not temper itself."""
+    wanted = "\0".join(shlex.split(train.benchmark)).encode()
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if _content(path).startswith(wanted)
+    ]
+
+
+def _content(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_run_that_is_interrupted_and_killed_goes_on_and_finds_the_planted_optimum(train):
+    options = ("--rehearse", "--trials", 7, "--seed", 4)
+
+    interrupted = train.start(*options)
+    eventually(lambda: len(train.journal) > 14 and train.trials())
+    interrupted.send_signal(signal.SIGINT)
+    _, errors = interrupted.communicate(timeout=PATIENCE_S)
+    after_interruption = train.journal
+    assert interrupted.returncode == INVALID
+    assert "the same command continues" in errors
+    assert train.trials() == []
+
+    killed = train.start(*options)
+    eventually(lambda: len(train.journal) > len(after_interruption) + 6 and train.trials())
+    killed.kill()
+    killed.communicate(timeout=PATIENCE_S)
+    eventually(lambda: train.trials() == [])
+    eventually(lambda: benchmarks_of(train) == [])
+    with (train.record / "journal.jsonl").open("a") as file:
+        file.write('{"trial":1,"blo')
+
+    finished = train.run(*options)
+
+    assert finished.returncode == FOUND, finished.stderr
+    assert "continuing after" in finished.stderr
+    assert train.journal[: len(after_interruption)] == after_interruption
+    assert [json.loads(line) for line in train.journal]
+    assert train.trials() == []
+    profile = parse_profile((train.record / "profile.toml").read_text(), "trained")
+    assert {group.name: str(group.treatment) for group in profile.thread_groups} == BEST
+    assert profile.id == "shop"
+
+
+def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(train):
+    done = train.run("--rehearse", "--trials", 2)
+
+    text = (train.record / "REPORT.md").read_text()
+    rows = [line for line in text.splitlines() if line.startswith(("| 1 |", "| 2 |"))]
+    assert done.returncode == FOUND, done.stderr
+    assert "**Verdict: the profile is better than the tier alone: +" in text
+    assert "with a probability of at most 0.05" in text
+    assert len(rows) == 2
+    assert all(" % to " in row for row in rows)
+    assert "the budget of trials ended first" in text
+    assert (train.record / "climb.svg").read_text().count("<circle") == 3
+    evidence = tomllib.loads((train.record / "profile.toml").read_text())["evidence"]
+    assert evidence["effect"] == "not measured", "an agent that observes has no effect"
+
+
+def test_a_benchmark_without_an_effect_ends_in_no_improvement_found(train):
+    done = train.run(
+        "--rehearse", "--trials", 1, "--metric", "digest", benchmark=train.script("digest.py")
+    )
+
+    assert done.returncode == NOTHING, done.stderr
+    assert done.stdout.splitlines()[0] == "no improvement found"
+    assert not (train.record / "profile.toml").exists()
+    assert train.trials() == []
+
+
+def test_an_agent_that_only_observes_is_refused_without_being_asked_for(train):
+    done = train.run()
+
+    assert done.returncode == UNABLE
+    assert "the agent only observes" in done.stderr
+    assert not train.journal
+
+
+def test_a_journal_of_another_run_is_refused_by_the_option_that_differs(train):
+    train.run("--rehearse", "--trials", 1)
+
+    done = train.run("--rehearse", "--trials", 2)
+
+    assert done.returncode == INVALID
+    assert "is of a run with another trials" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "code", "why"),
+    [
+        ("false", UNABLE, "the benchmark ended with exit code 1"),
+        ("no-such-program", INVALID, "--benchmark no-such-program: No such file"),
+        ("echo hello", INVALID, "its last line: hello"),
+        ("sh -c 'kill -9 $$'", UNABLE, "the benchmark ended with SIGKILL"),
+        ("sh -c 'x", INVALID, "No closing quotation"),
+    ],
+)
+def test_a_benchmark_that_fails_at_once_is_one_line_and_begins_nothing(train, benchmark, code, why):
+    done = train.run("--rehearse", benchmark=benchmark)
+
+    assert done.returncode == code
+    assert why in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not train.journal
+
+
+def test_a_benchmark_that_takes_too_long_is_ended(train):
+    done = train.run("--rehearse", "--timeout", 0.5, benchmark="sleep 300")
+
+    assert done.returncode == UNABLE
+    assert "the benchmark took more than 0.5 s" in done.stderr
+
+
+def test_a_candidate_under_which_the_benchmark_fails_is_ended_and_the_climb_goes_on(train):
+    text = (HERE / "planted.py").read_text()
+    script = train.profile.with_name("fragile.py")
+    measured = "    value = 100"
+    failing = "    if len(groups_of(path, pod)) > 1:\n        sys.exit(9)\n"
+    script.write_text(text.replace(measured, failing + measured))
+    command = shlex.join([sys.executable, str(script), str(train.agent.socket), "spin"])
+
+    done = train.run("--rehearse", "--trials", 2, benchmark=command)
+
+    assert "the whole profile: +0.0 % in 0 blocks, ended by a guard (the benchmark" in done.stderr
+    assert "exit code 9" in done.stderr
+    assert "trial 2" in done.stderr
+    assert train.trials() == []
+
+
+def test_a_second_run_of_one_record_is_refused_while_the_first_goes_on(train):
+    first = train.start("--rehearse")
+    try:
+        eventually(lambda: train.journal)
+
+        second = train.run("--rehearse")
+
+        assert second.returncode == INVALID
+        assert "another temper train run writes it" in second.stderr
+    finally:
+        first.send_signal(signal.SIGTERM)
+        first.communicate(timeout=PATIENCE_S)
+
+
+def test_a_run_without_time_ends_with_what_it_has(train):
+    done = train.run("--rehearse", "--minutes", 0.1)
+
+    assert done.returncode in (FOUND, NOTHING), done.stderr
+    assert "--minutes 0.1 have passed" in (train.record / "REPORT.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ".hidden"])
+def test_a_workload_is_a_plain_name(train, name):
+    done = train.run("--rehearse", "--workload", name)
+
+    assert done.returncode == INVALID
+    assert "--workload" in done.stderr
+    assert not train.artifacts.exists()
