@@ -5,9 +5,8 @@ from pathlib import Path
 
 from attrs import frozen
 
-from temper_core import InputError
+from temper_core import InputError, read_text
 from temper_core.console import bounded_memory
-from temper_core.documents import read_text
 from temper_plugin_trainer.refining.profile_table import Table, complete_table
 from temper_plugin_trainer.refining.report import sha256_of
 from temper_plugin_trainer.training.bundles import read_bundle
