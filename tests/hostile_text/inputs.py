@@ -199,6 +199,8 @@ def write_files(folder: Path):
         _make_pod_hostile(item, poison)
     (folder / "pods.json").write_text(json.dumps(pods))
     (folder / "bad-pods.json").write_text(json.dumps(Poison(("kind",)).document(make_podlist(2))))
+    report = {"containers": [{**a_container(), "owner": "Deployment/web"}, a_container()]}
+    (folder / "report.json").write_text(json.dumps(Poison(("keeps",)).document(report)))
     layers = [{"name": Poison().text(), Poison().text("key"): 1}]
     (folder / "layers.json").write_text(json.dumps(layers).replace("\\ud800", ""))
     (folder / "pod.json").write_text(json.dumps({**pods["items"][0], "kind": "Pod"}))

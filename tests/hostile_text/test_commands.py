@@ -12,6 +12,7 @@ import click
 import pytest
 
 from temper_core.cli.main import temper
+from temper_plugin_rightsizer.applying.record import KEY as RECORD
 from tests.hostile_text.forks import Forks
 from tests.hostile_text.hostile import TEXTS, Poison, has_arrived, leaks
 from tests.hostile_text.inputs import HostileAgent, a_demand, a_power_profile, write_files
@@ -38,6 +39,13 @@ COMMANDS = {
     "k8s power explain": [(ARGUMENT,)],
     "k8s power profiles": [()],
     "k8s power status": [()],
+    "k8s resize": [
+        ("report.json", "--low-confidence"),
+        ("report.json", "--in-place", "--low-confidence"),
+        ("--undo",),
+        ("--undo", "--in", ARGUMENT),
+        (ARGUMENT,),
+    ],
     "k8s restore": [("odd", "--timeout", "1"), (ARGUMENT,)],
     "k8s rightsize": [
         (),
@@ -155,6 +163,7 @@ COMMANDS = {
 SHOW_NO_DATA = {
     "agent": "its log is tested in test_streams.py",
     "completion": "prints a constant script",
+    "dashboard serve": "logs as the agent does",
     "overcommit authority": "prints an authority that it makes",
     "overcommit serve": "logs as the agent does",
     "placement serve": "logs as the agent does",
@@ -215,6 +224,8 @@ def a_cluster(folder):
         server.answers[path] = in_pages([replicaset])
     space = {"metadata": {"name": poison.text("n"), "labels": {poison.text("k"): "v"}}}
     server.answers["/api/v1/namespaces"] = in_pages([space])
+    deployment = {"metadata": {"name": poison.text("d"), "annotations": {RECORD: poison.text()}}}
+    server.answers["/apis/apps/v1/deployments"] = in_pages([deployment])
     group = "/apis/joulie.io/v1alpha1"
     server.answers[f"{group}/workloadprofiles"] = in_pages([a_power_profile(poison)])
     twin = {"metadata": {"name": poison.text("n")}, "status": {"schedulableClass": poison.text()}}

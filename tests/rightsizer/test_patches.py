@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from temper_core.node.quantities import memory_bytes
 from temper_plugin_rightsizer.advice.records import Resources
-from temper_plugin_rightsizer.commands.patches import as_patches, as_quantity
+from temper_plugin_rightsizer.changes import as_quantity
+from temper_plugin_rightsizer.commands.patches import as_patches
 
 MIB = 1024 * 1024
 NOW = Resources(500, 1000, 256 * MIB, 512 * MIB)

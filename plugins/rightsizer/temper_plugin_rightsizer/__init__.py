@@ -54,6 +54,7 @@ def temper_commands() -> list[Command]:
     return [
         Command("rightsize", summary, _load_command),
         Command("rightsize", cluster, _load_cluster, under="kubectl temper"),
+        Command("resize", "Apply a report of rightsize.", _load_resize, under="kubectl temper"),
     ]
 
 
@@ -65,6 +66,12 @@ def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
 
 def _load_cluster() -> "click.Command":
     from temper_plugin_rightsizer.commands.cluster import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_resize() -> "click.Command":
+    from temper_plugin_rightsizer.commands.resize import command  # noqa: PLC0415 - slow
 
     return command
 

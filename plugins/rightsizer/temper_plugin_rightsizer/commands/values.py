@@ -5,8 +5,8 @@ from typing import Any
 
 from temper_core.console import Row, printable
 from temper_core.observed import text
+from temper_plugin_rightsizer.changes import change_of, resources_of
 from temper_plugin_rightsizer.commands.formats import needs_change
-from temper_plugin_rightsizer.commands.patches import change_of
 
 HEAD = """\
 # Each chart names its values differently: move each "resources" to where the chart has it.
@@ -30,7 +30,8 @@ def as_values(document: Row) -> str:
             continue
         of_namespace = values.setdefault(text(row, "namespace"), {})
         containers: Mapping[str, Any] = of_namespace.setdefault(workload, {})
-        of_namespace[workload] = {**containers, change["name"]: {"resources": change["resources"]}}
+        resources = resources_of(change.after)
+        of_namespace[workload] = {**containers, change.container: {"resources": resources}}
     if not values:
         return f"{left_out}# no workload should change"
     return f"{HEAD}{left_out}{yaml.safe_dump(values, sort_keys=True)}".rstrip("\n")

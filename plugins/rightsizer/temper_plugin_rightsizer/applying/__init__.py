@@ -1,0 +1,1 @@
+"""Applies a report to the objects of a cluster, and undoes it."""

@@ -1,0 +1,155 @@
+"""Checked edits of workloads and pods, and how they are sent to the API server."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from attrs import evolve, frozen
+
+from temper_core import InputError
+from temper_core.console import Row
+from temper_core.observed import rows, table, text
+from temper_kube.api_server import STRATEGIC_MERGE_PATCH, ApiServer
+from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_plugin_rightsizer.applying.record import (
+    KEY,
+    as_annotation,
+    is_same,
+    merged,
+    recorded,
+)
+from temper_plugin_rightsizer.changes import ContainerChange, patched_lists
+from temper_plugin_rightsizer.kinds import POD, TEMPLATES, Kind
+
+MANAGER = "fieldManager=temper-rightsizer"
+DRY_RUN = f"{MANAGER}&dryRun=All"
+REFUSALS = (InputError, ForbiddenError, NotFoundError, RefusalError)
+"""Why one object is left as it is. Other objects may be changed all the same."""
+
+
+@frozen
+class Edit:
+    """A checked change of one object. *record* is its annotation afterwards, None for none."""
+
+    kind: str
+    namespace: str
+    name: str
+    version: str
+    changes: tuple[ContainerChange, ...]
+    record: str | None
+    record_before: str | None
+
+    @property
+    def title(self) -> str:
+        """The object as a user names it."""
+        return f"{self.namespace}/{self.kind}/{self.name}"
+
+
+def applying(kind: str, item: Row, changes: Iterable[ContainerChange]) -> Edit:
+    """Return the edit that makes *changes* in the object *item*.
+
+    Raise InputError if the object has other amounts than those that the report was made with. An
+    amount that it does not set may come from a default of its namespace.
+    """
+    checked = tuple(_checked(kind, item, changes, is_exact=False))
+    return _edit(kind, item, checked, as_annotation(merged(recorded(item), checked)))
+
+
+def undoing(kind: str, item: Row) -> Edit | None:
+    """Return the edit that takes back what was applied to *item*. None if nothing was.
+
+    Raise InputError if somebody has changed the amounts since, or the annotation is malformed.
+    """
+    record = recorded(item)
+    if not record:
+        return None
+    undone = (change.undone for change in record)
+    return _edit(kind, item, tuple(_checked(kind, item, undone, is_exact=True)), None)
+
+
+def send(api: ApiServer, edit: Edit, *, is_dry: bool) -> None:
+    """Make the edit. With *is_dry* the API server only says whether it would accept it.
+
+    Raise one of REFUSALS with the server's reason, and MachineError without a server.
+    """
+    sender: Callable[..., None] = _resize_pod if edit.kind == "Pod" else _patch_template
+    sender(api, edit, DRY_RUN if is_dry else MANAGER)
+
+
+def _edit(kind: str, item: Row, changes: tuple[ContainerChange, ...], record: str | None) -> Edit:
+    metadata = table(item, "metadata")
+    namespace, name, version = (
+        text(metadata, key) for key in ("namespace", "name", "resourceVersion")
+    )
+    before = text(table(metadata, "annotations"), KEY) or None
+    return Edit(kind, namespace, name, version, changes, record, before)
+
+
+def _checked(
+    kind: str, item: Row, changes: Iterable[ContainerChange], *, is_exact: bool
+) -> Iterator[ContainerChange]:
+    """Yield *changes* with the amounts of the object as they are spelled in it."""
+    pod_spec = _kind(kind).pod_spec(item)
+    for change in changes:
+        found = [
+            each for each in rows(pod_spec, change.key) if each.get("name") == change.container
+        ]
+        if not found:
+            raise InputError(f"there is no container {change.container!r} any more")
+        present = {place: _present(found[0], place) for place in change.before}
+        for place, amount in present.items():
+            is_default = amount is None and not is_exact
+            if not is_default and not is_same(place, amount, change.before[place]):
+                raise InputError(
+                    f"{place} of container {change.container!r} is {amount or 'not set'}, and was "
+                    f"{change.before[place] or 'not set'}: it has been changed since"
+                )
+        yield evolve(change, before=present)
+
+
+def _kind(kind: str) -> Kind:
+    return POD if kind == "Pod" else TEMPLATES[kind]
+
+
+def _present(container: Row, place: str) -> str | None:
+    field, _, resource = place.partition(".")
+    amount = table(table(container, "resources"), field).get(resource)
+    return None if amount is None else str(amount)
+
+
+def _patch_template(api: ApiServer, edit: Edit, query: str) -> None:
+    kind = TEMPLATES[edit.kind]
+    body = {**_metadata(edit, edit.record), **kind.nested(patched_lists(edit.changes))}
+    path = kind.path(edit.namespace, edit.name)
+    api.patch(f"{path}?{query}", body, STRATEGIC_MERGE_PATCH)
+
+
+def _resize_pod(api: ApiServer, edit: Edit, query: str) -> None:
+    """Resize a running pod. The subresource takes no metadata, so the record is written before.
+
+    A record of a resize that was refused, or never sent, has the amounts that the pod still has.
+    """
+    path = POD.path(edit.namespace, edit.name)
+    version = edit.version
+    if query != DRY_RUN and edit.record is not None:
+        version = _annotate(api, path, edit, edit.record, version)
+    body = {"metadata": {"resourceVersion": version}, **POD.nested(patched_lists(edit.changes))}
+    try:
+        answer = api.patch(f"{path}/resize?{query}", body, STRATEGIC_MERGE_PATCH)
+    except Exception:
+        if query != DRY_RUN and edit.record is not None:
+            _annotate(api, path, edit, edit.record_before, "")
+        raise
+    if query != DRY_RUN and edit.record is None:
+        _annotate(api, path, edit, None, text(table(answer, "metadata"), "resourceVersion"))
+
+
+def _annotate(api: ApiServer, path: str, edit: Edit, record: str | None, version: str) -> str:
+    body = _metadata(evolve(edit, version=version), record)
+    answer = api.patch(f"{path}?{MANAGER}", body, STRATEGIC_MERGE_PATCH)
+    return text(table(answer, "metadata"), "resourceVersion")
+
+
+def _metadata(edit: Edit, record: str | None) -> Mapping[str, Any]:
+    """Return the patch of the annotation, for the version of the object that was checked."""
+    version = {"resourceVersion": edit.version} if edit.version else {}
+    return {"metadata": {**version, "annotations": {KEY: record}}}

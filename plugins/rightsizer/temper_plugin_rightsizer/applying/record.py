@@ -1,0 +1,87 @@
+"""The annotation that keeps what a workload requested before advice was applied."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from attrs import asdict, field, frozen
+
+from temper_core import DocumentError, InputError, cpu_millis, fit, memory_bytes
+from temper_core.console import Row
+from temper_core.observed import table, text
+from temper_plugin_rightsizer.changes import PLACES, ContainerChange
+
+KEY = "temper.codes/rightsized"
+
+
+@frozen
+class _Record:
+    changes: tuple[ContainerChange, ...] = field(factory=tuple)
+
+
+def recorded(item: Row) -> tuple[ContainerChange, ...]:
+    """Return what was applied to the object *item* and not undone. Raise InputError.
+
+    Whoever may write the object may write its annotation. So it is checked like any input.
+    """
+    content = text(table(table(item, "metadata"), "annotations"), KEY)
+    if not content:
+        return ()
+    try:
+        record = fit({"changes": json.loads(content)}, _Record, source=f"annotation {KEY}")
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"annotation {KEY}: not JSON: {error}") from error
+    except DocumentError as error:
+        raise InputError(str(error.lines[0])) from error
+    for change in record.changes:
+        _check(change)
+    return record.changes
+
+
+def as_annotation(changes: Iterable[ContainerChange]) -> str:
+    """Return *changes* as the value of the annotation."""
+    return json.dumps([asdict(change) for change in changes], separators=(",", ":"))
+
+
+def merged(
+    old: Iterable[ContainerChange], new: Iterable[ContainerChange]
+) -> tuple[ContainerChange, ...]:
+    """Return the record after *new* is applied on top of *old*: the first amounts are kept."""
+    known = {(change.key, change.container): change for change in old}
+    for change in new:
+        first = known.get((change.key, change.container), change)
+        known[change.key, change.container] = ContainerChange(
+            change.container,
+            change.is_init,
+            {**change.before, **first.before},
+            {**first.after, **change.after},
+        )
+    return tuple(known.values())
+
+
+def is_same(place: str, one: str | None, other: str | None) -> bool:
+    """Return whether two amounts are equal, however they are spelled. Raise InputError."""
+    if one is None or other is None:
+        return one is other
+    return _value(place, one) == _value(place, other)
+
+
+def _value(place: str, amount: str) -> int:
+    return cpu_millis(amount) if place.endswith("cpu") else memory_bytes(amount)
+
+
+def _check(change: ContainerChange) -> None:
+    """Raise InputError unless the amounts are quantities of one set of places."""
+    before: Mapping[str, Any] = change.before
+    if before.keys() != change.after.keys() or not before.keys() <= PLACES:
+        raise InputError(
+            f"annotation {KEY}: container {change.container!r}: before and after must have the "
+            f"same keys, of {', '.join(sorted(PLACES))}"
+        )
+    for place, amount in (*change.before.items(), *change.after.items()):
+        try:
+            is_same(place, amount, amount)
+        except InputError as error:
+            raise InputError(
+                f"annotation {KEY}: container {change.container!r}: {place}: {error}"
+            ) from error
