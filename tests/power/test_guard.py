@@ -13,6 +13,7 @@ from temper_plugin_power.operating.guard import (
     blocking_cause,
     transition,
 )
+from temper_plugin_power.operating.twin import Hardware
 from tests.power.made import a_profile
 
 KEY = "joulie.io/power-profile"
@@ -128,9 +129,9 @@ def test_eco_is_in_force_after_the_last_blocking_pod_only(
     ],
 )
 def test_a_node_with_gpus_gets_no_cpu_cap(profile, has_gpu, caps):
-    assert caps_of(profile, CapShares(), has_gpu=has_gpu) == caps
+    assert caps_of(profile, CapShares(), Hardware(has_gpu=has_gpu)) == caps
 
 
 @pytest.mark.parametrize("has_gpu", [True, False])
 def test_a_share_of_nothing_is_no_cap(has_gpu):
-    assert caps_of("eco", CapShares(cpu_eco_pct=0, gpu_eco_pct=-1), has_gpu=has_gpu) == {}
+    assert caps_of("eco", CapShares(cpu_eco_pct=0, gpu_eco_pct=-1), Hardware(has_gpu=has_gpu)) == {}

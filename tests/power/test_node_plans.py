@@ -8,13 +8,14 @@ from attrs import evolve
 from temper_plugin_power.controller.node_plans import Situations, plan_nodes
 from temper_plugin_power.controller.nodes import PROFILE_LABEL, known_node, selects
 from temper_plugin_power.controller.pods import pod_reader
-from temper_plugin_power.controller.twins import Record, StoredTwin
+from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of
 from temper_plugin_power.operating.guard import Cause, State
 from temper_plugin_power.operating.twin import Hardware
 from temper_plugin_power.settings.operator import CapSettings, OperatorSettings
 from temper_plugin_power.workloads.owners import Workload
 from tests.power.made import a_profile
 
+CPU_LABEL = "feature.node.kubernetes.io/cpu-model.name"
 STATIC = OperatorSettings()
 QUEUE = OperatorSettings(policy="queue_aware_v1", queue_base_frac=0.0, queue_min=0)
 SOME = Record(Hardware(sockets=2, cores=64, max_watts_per_socket=200.0), ("made",), (), 3.0)
@@ -94,6 +95,70 @@ def test_a_cap_of_0_is_none():
     assert "cpu" not in plan_of(seen(), settings=settings).spec
 
 
+def test_a_cap_in_watts_is_in_the_state_of_the_node_as_a_percentage():
+    settings = evolve(STATIC, caps=CapSettings(cpu_write_absolute=True))
+
+    plan = plan_of(seen(), settings=settings)
+
+    assert plan.spec["cpu"] == {"packagePowerCapWatts": 120.0}
+    assert plan.twin.cpu_pct == 60
+
+
+@pytest.mark.parametrize(
+    ("products", "record", "watts"),
+    [
+        ({}, None, 420),
+        ({"NVIDIA-H100-80GB-HBM3": 500.0}, None, 300),
+        ({"NVIDIA-H100-80GB-HBM3": 500.0}, 400.0, 240),
+        ({"other": 500.0}, None, 420),
+    ],
+)
+def test_the_power_of_gpus_is_that_of_the_record_then_of_the_settings_then_of_the_catalogue(
+    products, record, watts
+):
+    caps = CapSettings(gpu_write_absolute=True, gpu_models=products)
+    hardware = evolve(GPUS.hardware, max_watts_per_gpu=record or 0.0)
+    known = evolve(GPUS, hardware=hardware, gpu_models=("NVIDIA-H100-80GB-HBM3",))
+
+    plan = plan_of(seen(2, records={"n0": known, "n1": known}), settings=evolve(STATIC, caps=caps))
+
+    assert plan.spec["gpu"]["powerCap"]["capWattsPerGpu"] == watts
+
+
+def test_a_model_of_the_catalogue_is_known_by_a_label_of_the_node():
+    node = a_node("n0", **{CPU_LABEL: "AMD EPYC 9654 96-Core Processor"})
+
+    hardware = hardware_of(node, None)
+
+    assert hardware.max_watts_per_socket == 360
+    assert hardware.min_watts_per_socket == pytest.approx(198)
+
+
+@pytest.mark.parametrize(
+    ("modes", "intensities", "mode"),
+    [
+        (("mig",), ("low", "low"), "mig"),
+        (("time-slicing",), ("low", "low"), None),
+        (("time-slicing",), (), "time-slicing"),
+        (("mig",), ("high",), "none"),
+        ((), (), None),
+    ],
+)
+def test_gpus_are_advised_to_be_shared_in_ways_that_the_node_has(modes, intensities, mode):
+    record = evolve(GPUS, slicing_modes=modes)
+    names = [f"p{number}" for number in range(len(intensities))]
+    profiles = {name: a_profile(gpu=level) for name, level in zip(names, intensities, strict=True)}
+    pods = [a_pod(name, "n1") for name in names]
+
+    plan = plan_of(seen(2, pods, profiles, records={"n0": record, "n1": record}))
+
+    assert (plan.slicing.mode if plan.slicing else None) == mode
+
+
+def test_a_node_without_gpus_has_no_advice_to_share_them():
+    assert plan_of(seen()).slicing is None
+
+
 def test_nodes_without_a_record_are_families_of_their_own_and_stay():
     plans = plan_nodes(seen(4, records={}), STATIC)
 
@@ -128,7 +193,7 @@ def test_only_pods_that_would_suffer_keep_a_node(pod, profile, cause):
     assert dict(plan.blocking) == ({} if cause is None else {cause: 1})
     assert plan.transition.state is (State.ECO if cause is None else State.DRAINING)
     assert plan.spec["profile"] == ("eco" if cause is None else "performance")
-    assert plan.spec["scheduling"] == {"draining": cause is not None}
+    assert plan.spec["scheduling"]["draining"] == (cause is not None)
 
 
 def test_caps_come_with_the_last_pod_and_not_before():

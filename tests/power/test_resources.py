@@ -12,6 +12,7 @@ from temper_plugin_power.classifier.classifying import classify
 from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.commands.power import command
 from temper_plugin_power.operating.caps import CapShares, caps_of
+from temper_plugin_power.operating.twin import Hardware
 from temper_plugin_power.resources.definitions import DEFINITIONS, definitions
 from temper_plugin_power.resources.kinds import NODE_TWIN, WORKLOAD_PROFILE
 from temper_plugin_power.workloads.energy import Dialect
@@ -88,8 +89,12 @@ def test_evidence_and_reference_fit_the_schema():
 
 @pytest.mark.parametrize("has_gpu", [True, False])
 @pytest.mark.parametrize("profile", ["eco", "performance"])
-def test_caps_fit_the_schema(profile, has_gpu):
-    caps = caps_of(profile, CapShares(), has_gpu=has_gpu)
+@pytest.mark.parametrize("in_watts", [True, False])
+def test_caps_fit_the_schema(profile, has_gpu, in_watts):
+    hardware = Hardware(1, 8, 200, has_gpu=has_gpu, gpus=1, max_watts_per_gpu=300)
+    shares = CapShares(cpu_in_watts=in_watts, gpu_in_watts=in_watts)
+
+    caps = caps_of(profile, shares, hardware)
 
     assert list(misfits(caps, NODE_TWIN["properties"]["spec"])) == []
 

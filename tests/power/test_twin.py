@@ -92,6 +92,23 @@ def test_workloads_that_may_move_are_advised_to_leave_a_stressed_node(
     assert is_advised_to_move(twin, workload_class, reschedulable=movable) is advised
 
 
+@pytest.mark.parametrize(
+    ("situation", "pressure"),
+    [
+        ({"power_watts": 25_000}, "low"),
+        ({"power_watts": 25_001}, "medium"),
+        ({"power_watts": 35_000}, "medium"),
+        ({"power_watts": 35_001}, "high"),
+        ({"ambient_celsius": 80}, "low"),
+        ({"ambient_celsius": 81}, "medium"),
+        ({"ambient_celsius": 121}, "high"),
+        ({"is_draining": True}, "high"),
+    ],
+)
+def test_the_pressure_to_move_grows_with_the_larger_stress(situation, pressure):
+    assert twin_of(CPUS, Situation("eco", **situation)).pressure == pressure
+
+
 amounts = st.floats(0, 1e9)
 
 

@@ -91,7 +91,7 @@ def test_a_node_is_capped_and_labelled_after_its_last_blocking_pod(yard, nodes, 
     draining = until(yard, nodes[1], schedulable="draining")
     wait_until(lambda: label(yard, nodes[1]) == "performance", "the label is kept")
     assert draining["spec"]["cpu"] == {"packagePowerCapPctOfMax": 100}
-    assert draining["spec"]["scheduling"] == {"draining": True}
+    assert draining["spec"]["scheduling"] == {"draining": True, "reschedulablePressure": "high"}
 
     yard.cluster.delete({**blocking, "kind": "Pod"})
     done = until(yard, nodes[1], schedulable="eco")
@@ -122,6 +122,25 @@ def test_a_draining_node_advises_to_move_what_may_be_moved(yard, nodes):
 
     (advice,) = draining["status"]["rescheduleRecommendations"]
     assert advice["workloadRef"]["name"] == "moves"
+
+
+def test_the_profile_of_a_workload_says_that_it_had_better_move_and_stops_saying_so(yard, nodes):
+    blocking = yard.run("stays", nodes[1], annotations={"joulie.io/reschedulable": "false"})
+    yard.run("moves", nodes[1], annotations={"joulie.io/reschedulable": "true"})
+    yard.operator(ECO)
+
+    def advised(name):
+        return (yard.profile(name) or {}).get("status", {}).get("rescheduleReason")
+
+    expected = f"{nodes[1]}: the node drains"
+    wait_until(lambda: advised("pod-moves") == expected, "it is advised to move")
+    assert yard.profile("pod-moves")["status"]["rescheduleRecommended"] is True
+    assert advised("pod-stays") is None
+
+    yard.cluster.delete({**blocking, "kind": "Pod"})
+
+    wait_until(lambda: advised("pod-moves") is None, "the advice goes")
+    assert "rescheduleRecommended" not in yard.profile("pod-moves")["status"]
 
 
 def test_what_the_agent_of_the_node_has_written_stays(yard, nodes):

@@ -27,7 +27,8 @@ class NodeLoop:
     """Decides about all nodes, and writes one after the other. One that fails stops no other.
 
     *see* returns the cluster as it is. *changed* is called with the node, the states before and
-    after, and whether the change is applied or deferred.
+    after, and whether the change is applied or deferred. *advised* is called with the plans after
+    the nodes are written.
     """
 
     see: Callable[[], Situations]
@@ -36,6 +37,7 @@ class NodeLoop:
     events: Events
     shown: Callable[[Plans], object]
     changed: Callable[[str, str, str, str], object]
+    advised: Callable[[Plans], object] = lambda _: None
     clock: Callable[[], float] = time.monotonic
     _plans: tuple[float, Plans] | None = field(default=None, init=False)
     _states: dict[str, State] = field(factory=dict, init=False)
@@ -59,6 +61,10 @@ class NodeLoop:
         plans = plan_nodes(seen, self.settings)
         self.shown(plans)
         self._plans = self.clock(), plans
+        self._write(plans, seen)
+        self.advised(plans)
+
+    def _write(self, plans: Plans, seen: Situations) -> None:
         until = time.monotonic() + DEADLINE_S
         nodes = plans.nodes
         begin = self._first % len(nodes) if nodes else 0

@@ -12,7 +12,7 @@ from temper_plugin_power.controller.nodes import PROFILE_LABEL, KnownNode
 from temper_plugin_power.controller.pods import KnownPod
 from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of, shape_of
 from temper_plugin_power.operating.buckets import Bucket, bucket_by
-from temper_plugin_power.operating.caps import caps_of
+from temper_plugin_power.operating.caps import caps_of, effective_cpu_pct
 from temper_plugin_power.operating.guard import (
     Cause,
     NodePod,
@@ -27,7 +27,14 @@ from temper_plugin_power.operating.policies import (
     static_count,
     swapped_profiles,
 )
-from temper_plugin_power.operating.twin import Hardware, Situation, Twin, twin_of
+from temper_plugin_power.operating.slicing import WHOLE, Slicing, slicing_of
+from temper_plugin_power.operating.twin import (
+    Hardware,
+    Situation,
+    Twin,
+    is_advised_to_move,
+    twin_of,
+)
 from temper_plugin_power.resources.fields import number_at
 from temper_plugin_power.settings.operator import OperatorSettings
 from temper_plugin_power.workloads.owners import Workload
@@ -67,6 +74,9 @@ class NodePlan:
     blockers: tuple[KnownPod, ...] = ()
     """Those that keep it from becoming an eco node."""
     density: float = 0.0
+    slicing: Slicing | None = None
+    """How to share its GPUs. None without any, and where it is not known how they can be shared."""
+    gpus: int = 0
 
 
 @frozen
@@ -143,19 +153,45 @@ def _plan(
     step = transition(
         desired, _in_force(node, stored), None if pods is None else sum(causes.values())
     )
-    hardware = hardware_of(node, seen.records.get(node.name))
-    caps = caps_of(step.in_force, settings.caps.shares, has_gpu=hardware.has_gpu)
+    shares, record = settings.caps.shares, seen.records.get(node.name)
+    hardware = hardware_of(node, record, shares.gpu_models)
+    caps = caps_of(step.in_force, shares, hardware)
+    twin = _twin(hardware, step, caps)
     spec = {
         "nodeName": node.name,
         "profile": step.in_force,
         **caps,
         "policy": {"name": MANAGED_BY[settings.policy]},
-        "scheduling": {"draining": step.is_draining},
+        "scheduling": {"draining": step.is_draining, "reschedulablePressure": twin.pressure},
     }
-    twin = _twin(hardware, step, caps)
     movable = tuple(pod for pod in pods or () if _is_movable(seen, pod))
     blockers = tuple(pod for pod, cause in found if cause is not None)
-    return NodePlan(node, step, twin, spec, causes, movable, blockers)
+    sharing = _slicing(seen, record, pods or ()) if hardware.has_gpu else None
+    return NodePlan(
+        node, step, twin, spec, causes, movable, blockers, slicing=sharing, gpus=hardware.gpus
+    )
+
+
+def advised_workloads(plan: NodePlan) -> Mapping[Workload, str]:
+    """Return the workloads of a node that had better be started elsewhere, with the reason."""
+    reason = "the node drains" if plan.transition.is_draining else "the node is under stress"
+    return {
+        pod.workload: reason
+        for pod in plan.movable
+        if is_advised_to_move(plan.twin, pod.hints.workload_class or "standard", reschedulable=True)
+    }
+
+
+def _slicing(seen: Situations, record: Record | None, pods: Sequence[KnownPod]) -> Slicing | None:
+    """Return how to share the GPUs of a node, None if it cannot be done or is not known."""
+    profiles = {pod.workload: seen.profiles.get(pod.workload) for pod in pods}
+    advised = slicing_of(
+        profile.gpu.intensity
+        for profile in profiles.values()
+        if profile is not None and profile.counts("gpu.intensity", seen.min_confidence)
+    )
+    modes = () if record is None else (*record.slicing_modes, WHOLE)
+    return advised if advised.mode in modes else None
 
 
 def _in_force(node: KnownNode, stored: StoredTwin | None) -> str:
@@ -188,7 +224,7 @@ def _twin(hardware: Hardware, step: Transition, caps: Mapping[str, Any]) -> Twin
     situation = Situation(
         step.in_force,
         is_draining=step.is_draining,
-        cpu_cap_pct=number_at(caps, "cpu.packagePowerCapPctOfMax"),
+        cpu_cap_pct=effective_cpu_pct(caps, hardware),
         gpu_cap_pct=number_at(caps, "gpu.powerCap.capPctOfMax"),
     )
     return twin_of(hardware, situation)

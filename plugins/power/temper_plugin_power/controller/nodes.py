@@ -7,12 +7,12 @@ from attrs import frozen
 from temper_kube.list_pages import Json
 from temper_plugin_power.placing.demands import VENDORS
 from temper_plugin_power.resources.fields import text_at, value_at
+from temper_plugin_power.settings.operator import GPU_MODELS
 
 PREFIX = "joulie.io/"
 PROFILE_LABEL = f"{PREFIX}power-profile"
 RESERVED = f"{PREFIX}reserved"
 CPU_MODELS = ("feature.node.kubernetes.io/cpu-model.name", f"{PREFIX}hw.cpu-model")
-GPU_MODELS = (f"{PREFIX}hw.gpu-model", f"{PREFIX}gpu.product", "nvidia.com/gpu.product")
 SOCKETS = ("feature.node.kubernetes.io/cpu-sockets", f"{PREFIX}hw.cpu-sockets")
 GPU_COUNT = (f"{PREFIX}hw.gpu-count",)
 
@@ -27,6 +27,8 @@ class KnownNode:
     is_schedulable: bool
     cores: float
     gpus: int
+    gpu_product: str = ""
+    """The model of its GPUs by its labels."""
 
     @property
     def is_eligible(self) -> bool:
@@ -38,8 +40,13 @@ class KnownNode:
         return next((self.labels[key] for key in keys if self.labels.get(key)), "")
 
 
-def known_node(item: Json, selector: str) -> KnownNode | None:
-    """Return the record of a Node object. None if *selector* does not select it."""
+def known_node(
+    item: Json, selector: str, gpu_labels: tuple[str, ...] = GPU_MODELS
+) -> KnownNode | None:
+    """Return the record of a Node object. None if *selector* does not select it.
+
+    *gpu_labels* are the labels that may name the model of its GPUs, the strongest first.
+    """
     labels = value_at(item, "metadata.labels") or {}
     if not isinstance(labels, Mapping) or not selects(selector, labels):
         return None
@@ -48,7 +55,6 @@ def known_node(item: Json, selector: str) -> KnownNode | None:
         PROFILE_LABEL,
         RESERVED,
         *CPU_MODELS,
-        *GPU_MODELS,
         *SOCKETS,
         *GPU_COUNT,
         f"{PREFIX}rack",
@@ -60,6 +66,7 @@ def known_node(item: Json, selector: str) -> KnownNode | None:
         is_schedulable=value_at(item, "spec.unschedulable") is not True,
         cores=_amount(allocatable.get("cpu")),
         gpus=int(sum(_amount(allocatable.get(key)) for key in VENDORS)),
+        gpu_product=next((str(labels[key]) for key in gpu_labels if labels.get(key)), ""),
     )
 
 

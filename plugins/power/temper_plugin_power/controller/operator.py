@@ -14,6 +14,7 @@ from attrs import define, field
 from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
 from temper_plugin_power.classifier.hints import PREFIX
+from temper_plugin_power.controller.advice_writing import AdviceWriter
 from temper_plugin_power.controller.chosen import asking, profiling_choices
 from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
 from temper_plugin_power.controller.collecting import Collector
@@ -64,7 +65,8 @@ class Operator:
 
     def __attrs_post_init__(self) -> None:
         settings, holder = self.settings, f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
-        scope = Scope(settings.node_selector, (PREFIX, *settings.annotation_aliases))
+        labels = settings.operator.caps.gpu_product_labels
+        scope = Scope(settings.node_selector, (PREFIX, *settings.annotation_aliases), labels)
         self.watches = Watches(scope, PodTable(self._note))
         cluster = Cluster(self.watches.pods, self.watches.profiles, self.watches.node_names)
         self.leader = Leader(self._connection(), LeaseName(self.access.namespace, LEASE, holder))
@@ -172,7 +174,12 @@ class Operator:
         server, evicting = self._connection(), self._connection()
         writer = TwinWriter(server, _now, self.watches.twins.put, writes_labels=not of.dry_run)
         events = Events(server, holder)
-        loop = NodeLoop(self._see, writer, of, events, tallies.show, tallies.changed)
+        profiles = self.watches.profiles
+        advice = AdviceWriter(server, profiles.put)
+        loop = NodeLoop(
+            *(self._see, writer, of, events, tallies.show, tallies.changed),
+            advised=lambda plans: advice.write(plans.nodes, profiles.records()),
+        )
         moving = Rescheduler(evicting, of.rescheduler, Events(evicting, holder), tallies.evicted)
         return loop, moving
 

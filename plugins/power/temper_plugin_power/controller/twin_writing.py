@@ -11,7 +11,7 @@ from temper_kube.api_server import ApiServer
 from temper_kube.failures import ConflictError
 from temper_kube.list_pages import Json
 from temper_plugin_power.controller.merge_changes import merge_change
-from temper_plugin_power.controller.node_plans import NodePlan
+from temper_plugin_power.controller.node_plans import NodePlan, advised_workloads
 from temper_plugin_power.controller.nodes import PROFILE_LABEL
 from temper_plugin_power.controller.owners import reference_to
 from temper_plugin_power.controller.pods import Owner
@@ -21,7 +21,6 @@ from temper_plugin_power.controller.twins import (
     StoredTwin,
     stored_twin,
 )
-from temper_plugin_power.operating.twin import is_advised_to_move
 from temper_plugin_power.resources.definitions import GROUP, VERSION
 
 KIND = "NodeTwin"
@@ -102,6 +101,7 @@ class TwinWriter:
             "hardwareDensityScore": twin.density,
             "estimatedPUE": twin.pue,
             "rescheduleRecommendations": _advice(plan),
+            **_sharing(plan),
         }
 
     def _label(self, plan: NodePlan) -> None:
@@ -117,16 +117,28 @@ class TwinWriter:
 
 def _advice(plan: NodePlan) -> list[Mapping[str, Any]]:
     """Return the workloads that had better be started elsewhere, by name."""
-    advised = {
-        pod.workload
-        for pod in plan.movable
-        if is_advised_to_move(plan.twin, pod.hints.workload_class or "standard", reschedulable=True)
-    }
-    reason = "the node drains" if plan.transition.is_draining else "the node is under stress"
+    advised = advised_workloads(plan)
     return [
         {
             "workloadRef": {"kind": each.kind, "namespace": each.namespace, "name": each.name},
-            "reason": reason,
+            "reason": advised[each],
         }
         for each in sorted(advised)[:MOST_ADVICE]
     ]
+
+
+def _sharing(plan: NodePlan) -> Mapping[str, Any]:
+    """Return the advice how to share the GPUs of a node, nothing without any."""
+    if plan.slicing is None:
+        return {}
+    advised = plan.slicing
+    advice = {
+        "mode": advised.mode,
+        "sliceType": advised.slice_type,
+        "slicesPerGPU": advised.per_gpu,
+        "totalSlices": advised.per_gpu * plan.gpus,
+        "reason": advised.reason,
+        "estimatedUtilizationGain": advised.gain,
+        "confidence": advised.confidence,
+    }
+    return {"gpuSlicingRecommendation": advice}

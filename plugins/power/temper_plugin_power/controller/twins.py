@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from attrs import evolve, frozen
@@ -10,9 +11,14 @@ from temper_kube.list_pages import Json, version_of
 from temper_plugin_power.controller.nodes import (
     CPU_MODELS,
     GPU_COUNT,
-    GPU_MODELS,
     SOCKETS,
     KnownNode,
+)
+from temper_plugin_power.operating.catalogue import (
+    LEAST_CPU_SHARE,
+    LEAST_GPU_SHARE,
+    cpu_model,
+    gpu_model,
 )
 from temper_plugin_power.operating.partition import NodeShape
 from temper_plugin_power.operating.twin import Hardware
@@ -57,6 +63,8 @@ class Record:
     cpu_models: tuple[str, ...]
     gpu_models: tuple[str, ...]
     boost_ghz: float
+    slicing_modes: tuple[str, ...] = ()
+    """The ways in which its GPUs can be shared."""
 
 
 def stored_twin(item: Json) -> StoredTwin:
@@ -78,36 +86,75 @@ def hardware_record(item: Json) -> Record:
         for part in ("cpu", "gpu")
     }
     boost = number_at(item, "status.cpu.landmarks.maxBoostMHz") / MHZ_PER_GHZ
-    return Record(hardware_at(item), models["cpu"], models["gpu"], boost)
+    modes = value_at(item, "status.gpu.slicing.modes")
+    sharing = tuple(str(each) for each in modes) if isinstance(modes, list) else ()
+    return Record(hardware_at(item), models["cpu"], models["gpu"], boost, sharing)
 
 
-def hardware_of(node: KnownNode, record: Record | None) -> Hardware:
-    """Return the hardware of a node: by its record, else by its labels and its size."""
+def hardware_of(
+    node: KnownNode, record: Record | None, products: Mapping[str, float] = MappingProxyType({})
+) -> Hardware:
+    """Return the hardware of a node: by its record, else by its labels and its size.
+
+    What the record does not say of power follows from the models: that of GPUs from *products*,
+    the greatest caps in watts that the settings give, then from the catalogue.
+    """
     known = Hardware() if record is None else record.hardware
     if not known.cores:
         known = evolve(known, cores=int(node.cores), sockets=_count(node.label(SOCKETS)))
     gpus = node.gpus or _count(node.label(GPU_COUNT))
     if gpus and not known.has_gpu:
         known = evolve(known, has_gpu=True, gpus=gpus)
-    return known
+    return _with_gpu_power(_with_cpu_power(known, node, record), node, record, products)
+
+
+def _with_cpu_power(known: Hardware, node: KnownNode, record: Record | None) -> Hardware:
+    model = cpu_model(_cpu_names(node, record))
+    if known.max_watts_per_socket or model is None:
+        return known
+    watts = model.tdp_watts
+    least = watts * LEAST_CPU_SHARE
+    return evolve(known, max_watts_per_socket=watts, min_watts_per_socket=least)
+
+
+def _with_gpu_power(
+    known: Hardware, node: KnownNode, record: Record | None, products: Mapping[str, float]
+) -> Hardware:
+    if known.max_watts_per_gpu or not known.has_gpu:
+        return known
+    names = _gpu_names(node, record)
+    given = next((products[name] for name in names if name in products), None)
+    model = gpu_model(names)
+    if given is None and model is None:
+        return known
+    watts = given if given is not None else model.board_watts if model is not None else 0.0
+    return evolve(known, max_watts_per_gpu=watts, min_watts_per_gpu=watts * LEAST_GPU_SHARE)
+
+
+def _cpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+    return (*(record.cpu_models if record else ()), *filter(None, (node.label(CPU_MODELS),)))
+
+
+def _gpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+    return (*(record.gpu_models if record else ()), *filter(None, (node.gpu_product,)))
 
 
 def shape_of(node: KnownNode, record: Record | None) -> NodeShape:
     """Return what the choice of performance nodes needs."""
     hardware = hardware_of(node, record)
     watts = hardware.max_watts_per_socket * hardware.sockets
-    boost = record.boost_ghz if record is not None else 0.0
+    model = cpu_model(_cpu_names(node, record))
+    usual = 0.0 if model is None else model.boost_ghz
+    boost = usual if record is None else record.boost_ghz or usual
     cpus = watts * boost if watts and boost else float(hardware.cores)
     gpus = hardware.gpus * (hardware.max_watts_per_gpu or GPU_WATTS)
-    labels = tuple(filter(None, (node.label(CPU_MODELS),)))
-    gpu_labels = tuple(filter(None, (node.label(GPU_MODELS),)))
     return NodeShape(
         name=node.name,
         density=cpus + gpus,
-        cpu_models=(record.cpu_models if record else ()) + labels,
-        gpu_models=(record.gpu_models if record else ()) + gpu_labels,
+        cpu_models=_cpu_names(node, record),
+        gpu_models=_gpu_names(node, record),
         gpus=hardware.gpus,
-        has_record=record is not None or bool(labels or gpu_labels),
+        has_record=record is not None or bool(node.label(CPU_MODELS) or node.gpu_product),
     )
 
 

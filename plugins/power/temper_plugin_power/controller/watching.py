@@ -24,6 +24,7 @@ from temper_plugin_power.controller.twins import (
     stored_twin,
 )
 from temper_plugin_power.resources.reading import node_name
+from temper_plugin_power.settings.operator import GPU_MODELS
 
 STALE_S = 30.0
 RESOURCES = ("nodes", "pods", "profiles", "twins", "hardware")
@@ -37,6 +38,8 @@ class Scope:
 
     node_selector: str
     prefixes: tuple[str, ...]
+    gpu_labels: tuple[str, ...] = GPU_MODELS
+    """Labels of nodes that may name the model of the GPUs, the strongest first."""
 
 
 @define
@@ -55,8 +58,8 @@ class Watches:
     _pod_objects: KnownObjects[KnownPod] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        selector = self.scope.node_selector
-        self.nodes = KnownObjects(lambda item: known_node(item, selector), self._forget)
+        selector, labels = self.scope.node_selector, self.scope.gpu_labels
+        self.nodes = KnownObjects(lambda item: known_node(item, selector, labels), self._forget)
         self.profiles = KnownObjects(stored_profile)
         self.twins = KnownObjects(stored_twin)
         self.hardware = KnownObjects(lambda item: (node_name(item), hardware_record(item)))

@@ -11,7 +11,7 @@ REFERENCE_CORES, REFERENCE_GPUS = 192, 8
 STRESS_AT_REFERENCE = 80.0
 MILD_CELSIUS, STRESS_PER_DEGREE = 20.0, 0.5
 BEST_PUE, PUE_OF_FULL_STRESS = 1.05, 0.35
-HIGH_STRESS = 70
+HIGH_STRESS, SOME_STRESS = 70, 50
 
 
 @frozen
@@ -24,6 +24,9 @@ class Hardware:
     has_gpu: bool = False
     gpus: int = 0
     max_watts_per_gpu: float = 0.0
+    min_watts_per_socket: float = 0.0
+    """The least power cap of a socket, as below that of a GPU."""
+    min_watts_per_gpu: float = 0.0
 
 
 @frozen
@@ -58,7 +61,19 @@ class Twin:
     @property
     def is_stressed(self) -> bool:
         """Whether workloads that may be moved had better be elsewhere."""
-        return self.cooling_stress > HIGH_STRESS or self.psu_stress > HIGH_STRESS
+        return self.stress > HIGH_STRESS
+
+    @property
+    def stress(self) -> float:
+        """The larger one of cooling stress and supply stress."""
+        return max(self.cooling_stress, self.psu_stress)
+
+    @property
+    def pressure(self) -> str:
+        """How urgently workloads that may be moved should leave: low, medium or high."""
+        if self.schedulable_class == "draining" or self.is_stressed:
+            return "high"
+        return "medium" if self.stress > SOME_STRESS else "low"
 
 
 def twin_of(hardware: Hardware, situation: Situation) -> Twin:

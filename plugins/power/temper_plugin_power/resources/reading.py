@@ -65,6 +65,8 @@ def hardware_at(document: Object) -> Hardware:
         has_gpu=flag_at(status, "gpu.present"),
         gpus=int(number_at(status, "gpu.count")),
         max_watts_per_gpu=number_at(status, "gpu.capRangePerGpu.maxWatts"),
+        min_watts_per_socket=number_at(status, "cpu.capRange.minWattsPerSocket"),
+        min_watts_per_gpu=number_at(status, "gpu.capRangePerGpu.minWatts"),
     )
 
 

@@ -1,9 +1,22 @@
 """The settings of the operator: the tables ``[plugins.power.operator]`` and below it."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
-from attrs.validators import and_, ge, in_, instance_of, le
+from attrs.validators import (
+    and_,
+    deep_iterable,
+    deep_mapping,
+    ge,
+    in_,
+    instance_of,
+    le,
+    matches_re,
+    max_len,
+    min_len,
+)
 
 from temper_core import setting
 from temper_plugin_power.settings.durations import duration
@@ -17,6 +30,10 @@ if TYPE_CHECKING:
 POLICIES = ("static_partition", "queue_aware_v1", "rule_swap_v1")
 MOST_COUNT = 1_000_000
 MOST_WEIGHT = 1000.0
+MOST_WATTS = 1e6
+MOST_LABELS, LONGEST_PRODUCT = 16, 128
+LABEL = r"[A-Za-z0-9./_-]{1,317}"
+GPU_MODELS = ("joulie.io/hw.gpu-model", "joulie.io/gpu.product", "nvidia.com/gpu.product")
 FULL_PCT = 100.0
 
 
@@ -32,18 +49,47 @@ def _weight(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
     return setting(default, meaning, validator=and_(instance_of(float), ge(0.0), le(MOST_WEIGHT)))
 
 
+def _watts(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
+    return setting(default, meaning, validator=and_(instance_of(float), ge(1.0), le(MOST_WATTS)))
+
+
 def _count(default: int, meaning: str, least: int = 0) -> Any:  # noqa: ANN401 - the same
     return setting(default, meaning, validator=and_(instance_of(int), ge(least), le(MOST_COUNT)))
 
 
 @frozen
 class CapSettings:
-    """The caps of nodes, in percent of the maximum of each device. 0 is no cap."""
+    """The caps of nodes, in percent of the maximum of each device. 0 is no cap.
+
+    Caps in watts are within the range of the device. Where that is not known they stay percentages.
+    """
 
     cpu_performance_pct: float = _percent(100.0, "CPU cap of a performance node.")
     cpu_eco_pct: float = _percent(60.0, "CPU cap of an eco node without GPUs.")
     gpu_performance_pct: float = _percent(100.0, "GPU cap of a performance node.")
     gpu_eco_pct: float = _percent(60.0, "GPU cap of an eco node.")
+    cpu_write_absolute: bool = setting(
+        False, "Whether CPU caps are written in watts of each package, and not in percent."
+    )
+    gpu_write_absolute: bool = setting(
+        False, "Whether GPU caps are written in watts of each GPU as well."
+    )
+    performance_watts: float = _watts(5000.0, "CPU cap of a performance node in watts.")
+    eco_watts: float = _watts(120.0, "CPU cap of an eco node without GPUs in watts.")
+    gpu_models: Mapping[str, float] = setting(
+        MappingProxyType({}),
+        "The greatest power of a GPU in watts by its product, for those that NodeHardware does "
+        "not know. The least cap is half of it.",
+        validator=deep_mapping(
+            and_(instance_of(str), min_len(1), max_len(LONGEST_PRODUCT)),
+            and_(instance_of(float), ge(1.0), le(MOST_WATTS)),
+        ),
+    )
+    gpu_product_labels: tuple[str, ...] = setting(
+        GPU_MODELS,
+        "Labels of nodes that name the product of their GPUs, the strongest first.",
+        validator=and_(deep_iterable(matches_re(LABEL)), max_len(MOST_LABELS)),
+    )
 
     @property
     def shares(self) -> "CapShares":
@@ -51,7 +97,11 @@ class CapSettings:
         from temper_plugin_power.operating.caps import CapShares  # noqa: PLC0415 - not for agents
 
         return CapShares(
-            self.cpu_performance_pct, self.cpu_eco_pct, self.gpu_performance_pct, self.gpu_eco_pct
+            *(self.cpu_performance_pct, self.cpu_eco_pct),
+            *(self.gpu_performance_pct, self.gpu_eco_pct),
+            *(self.cpu_write_absolute, self.gpu_write_absolute),
+            *(self.performance_watts, self.eco_watts),
+            self.gpu_models,
         )
 
 

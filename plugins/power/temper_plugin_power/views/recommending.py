@@ -7,6 +7,7 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import Pod
+from temper_plugin_power.operating.slicing import WHOLE
 from temper_plugin_power.resources.fields import number_at, text_at, value_at
 from temper_plugin_power.resources.reading import node_name
 from temper_plugin_power.views.nodes import NodeRow, node_rows
@@ -66,7 +67,7 @@ def _moves(twin: Mapping[str, Any]) -> Iterator[Advice]:
 def _slices(twin: Mapping[str, Any]) -> Iterator[Advice]:
     advised = value_at(twin, "status.gpuSlicingRecommendation")
     mode = text_at(advised, "mode")
-    if mode:
+    if mode not in ("", WHOLE):
         kind = text_at(advised, "sliceType")
         per_gpu, total = (int(number_at(advised, key)) for key in ("slicesPerGPU", "totalSlices"))
         what = f"{mode} {kind}".strip()
