@@ -77,7 +77,7 @@ def _find(models: Mapping[str, Model], names: Iterable[str]) -> Model | None:
         words = _words(name)
         found = [key for key in models if _words(key) <= words]
         if found:
-            return models[max(found, key=lambda key: (len(_words(key)), key))]
+            return models[found[0]]
     return None
 
 

@@ -1,10 +1,9 @@
 """The settings of the operator: the tables ``[plugins.power.operator]`` and below it."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from attrs import frozen
+from attrs import Factory, frozen
 from attrs.validators import (
     and_,
     deep_iterable,
@@ -77,7 +76,7 @@ class CapSettings:
     performance_watts: float = _watts(5000.0, "CPU cap of a performance node in watts.")
     eco_watts: float = _watts(120.0, "CPU cap of an eco node without GPUs in watts.")
     gpu_models: Mapping[str, float] = setting(
-        MappingProxyType({}),
+        Factory(dict),
         "The greatest power of a GPU in watts by its product, for those that NodeHardware does "
         "not know. The least cap is half of it.",
         validator=deep_mapping(
