@@ -63,6 +63,68 @@ def test_safe_mode_is_requested_and_withdrawn_and_audited(signed_in, agent):
     signed_in.get_by_role("cell", name="token ops").first.wait_for()
 
 
+def test_a_trace_of_one_pod_is_asked_for_by_its_name(signed_in):
+    asked = []
+
+    def refuse(route):
+        asked.append(route.request.post_data_json)
+        route.fulfill(status=409, json={"error": "another capture runs"})
+
+    signed_in.route("**/trace", refuse)
+    signed_in.get_by_role("link", name="Traces").click()
+    signed_in.get_by_role("button", name="Capture a trace").click()
+    signed_in.get_by_role("combobox", name="Pod").select_option("shop")
+    signed_in.get_by_role("dialog").get_by_role("button", name="Capture").click()
+    signed_in.get_by_role("alert").filter(has_text="another capture runs").wait_for()
+
+    assert asked == [{"seconds": 5, "pod": "shop"}]
+    # Chromium logs each answer with status 409.
+    assert all("409" in error for error in signed_in.errors)
+    signed_in.errors.clear()
+
+
+TUNED = """
+schema_version = 1
+id = "tuned"
+[[thread_groups]]
+name = "rest"
+"""
+
+
+def begin_trial(page, profile):
+    page.get_by_role("link", name="Profiles").click()
+    page.get_by_role("button", name="Begin a trial").click()
+    page.get_by_label("Profile (TOML)").fill(profile)
+    page.get_by_role("listbox", name="Pods").select_option("shop")
+    page.get_by_role("dialog").get_by_role("button", name="Begin").click()
+
+
+def test_a_trial_is_begun_and_ended_and_audited(signed_in, agent):
+    begin_trial(signed_in, TUNED)
+    end = signed_in.get_by_role("button", name="End", exact=True)
+    end.wait_for()
+    (standing,) = agent.read("trials")["trials"]
+    end.click()
+    signed_in.get_by_role("dialog").get_by_role("button", name="End the trial").click()
+    signed_in.get_by_text("No profile is on trial.").wait_for()
+
+    assert (standing["profile"], standing["pods"]) == ("tuned", ["shop"])
+    assert agent.read("trials")["trials"] == []
+    signed_in.get_by_role("link", name="Events").click()
+    signed_in.get_by_label("Only actions").check()
+    signed_in.get_by_role("cell", name="token ops").first.wait_for()
+
+
+def test_a_profile_that_is_none_begins_nothing_and_the_reason_is_shown(signed_in, agent):
+    begin_trial(signed_in, "not a profile")
+    signed_in.get_by_role("alert").filter(has_text="profile").wait_for()
+
+    assert agent.read("trials")["trials"] == []
+    # Chromium logs each answer with status 400.
+    assert all("400" in error for error in signed_in.errors)
+    signed_in.errors.clear()
+
+
 def test_escape_answers_no(signed_in, agent):
     signed_in.get_by_role("button", name="Request safe mode").click()
     signed_in.get_by_role("dialog").wait_for()

@@ -15,8 +15,11 @@ from temper_core import (
     Exporter,
     InputError,
     Invariant,
+    LayerPlan,
+    Mode,
     Request,
     Severity,
+    Status,
     Violation,
     violation_id,
 )
@@ -25,7 +28,7 @@ from temper_core.plugin_host import PluginHost
 from temper_core.records.snapshots import PluginState
 from temper_core.server.agent_server import AgentServer
 from temper_core.settings.models import ServerSettings, Settings
-from temper_core.testing import make_snapshot, make_thread
+from temper_core.testing import make_machine, make_snapshot, make_thread
 from temper_plugin_linter.command import lint
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES
@@ -119,6 +122,25 @@ def test_violations_are_served_oldest_first(snapshot):
     assert answer["age_s"] >= 0.0
     assert answer["window_s"] == snapshot.window_s
     assert json.loads(json.dumps(answer)) == answer
+
+
+def test_what_no_window_of_this_mode_is_judged_by_is_served_with_the_reason(snapshot):
+    planless = attrs.evolve(snapshot, status=Status(Mode.ENFORCING), plan=None)
+    enforcing = attrs.evolve(planless, plan=LayerPlan(make_machine(), ()))
+    observing = attrs.evolve(snapshot, status=Status(Mode.OBSERVE_ONLY, "not_asked"))
+
+    answers = {
+        name: {
+            each["invariant"]: each["why"] for each in violations_of(Request({}, seen))["unjudged"]
+        }
+        for name, seen in (("on", enforcing), ("off", observing), ("none", planless))
+    }
+
+    assert answers["on"] == {}
+    assert set(answers["off"].values()) == {"the node does not enforce: observe_only not_asked"}
+    assert set(answers["none"].values()) == {"no plan is in force"}
+    assert "smt_collision" in answers["off"]
+    assert "rt_hog" not in answers["off"]
 
 
 @pytest.mark.parametrize(("age_s", "window_s"), [(60, 5), (300, 60), (None, None)])

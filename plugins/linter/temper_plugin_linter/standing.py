@@ -12,12 +12,14 @@ from temper_core import (
     Metric,
     MetricFamily,
     MetricSample,
+    Mode,
     PanelHint,
     Request,
     Snapshot,
     Violation,
 )
 from temper_plugin_linter.limits import Limits
+from temper_plugin_linter.rules import ENFORCING, RULES
 
 AGE = MetricFamily(
     "temper_lint_violation_age_seconds",
@@ -49,12 +51,14 @@ def violations(request: Request, limits: Limits) -> dict[str, Any]:
     """Return the current violations, oldest first. ``at`` is null before the first snapshot.
 
     ``age_s`` is the age of the snapshot, and ``window_s`` the time that it covers, in seconds.
+    ``unjudged`` has the linter's invariants that are not judged in this mode, with the reason.
     ``thresholds`` are the linter's own in force. Raises InputError for an unknown invariant.
     """
     snapshot = request.snapshot
     if snapshot is None:
         unknown = dict.fromkeys(("at", "age_s", "window_s"))
-        return {**unknown, "invariants": [], "violations": [], "thresholds": asdict(limits)}
+        empty: dict[str, Any] = {"invariants": [], "unjudged": [], "violations": []}
+        return {**unknown, **empty, "thresholds": asdict(limits)}
     invariant = request.query.get("invariant")
     if invariant is not None and invariant not in snapshot.invariants:
         known = ", ".join(snapshot.invariants) or "none"
@@ -68,9 +72,28 @@ def violations(request: Request, limits: Limits) -> dict[str, Any]:
         "age_s": round(time.monotonic() - snapshot.monotonic_s, 1),
         "window_s": round(snapshot.window_s, 1),
         "invariants": list(snapshot.invariants),
+        "unjudged": list(unjudged(snapshot)),
         "violations": [_plain(violation, snapshot.at) for violation in standing],
         "thresholds": asdict(limits),
     }
+
+
+def unjudged(snapshot: Snapshot) -> Iterator[Mapping[str, str]]:
+    """Yield the linter's invariants that no window of this mode is judged by, and why not."""
+    why = _why_unjudged(snapshot)
+    if not why:
+        return
+    for rule in RULES:
+        if rule.judged == ENFORCING and rule.name in snapshot.invariants:
+            yield {"invariant": rule.name, "why": why}
+
+
+def _why_unjudged(snapshot: Snapshot) -> str:
+    """Return why placement cannot be judged. Empty if it can, once the engine has settled."""
+    status = snapshot.status
+    if status.mode is not Mode.ENFORCING:
+        return f"the node does not enforce: {' '.join(filter(None, (status.mode, status.reason)))}"
+    return "" if snapshot.plan is not None else "no plan is in force"
 
 
 def _plain(violation: Violation, at: float) -> Mapping[str, Any]:

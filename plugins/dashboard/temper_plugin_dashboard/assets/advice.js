@@ -2,6 +2,7 @@
 
 import { html, useState } from "./vendor/htm-preact.js";
 import { bytes, duration, millis, podName } from "./format.js";
+import { Savings } from "./savings.js";
 import { Loaded, Panel, PodLink, Table, useDocument } from "./parts.js";
 
 const HOURS = [1, 6, 24, 72, 168, 336];
@@ -18,7 +19,7 @@ const resource = (name, key, write) => ({
   isNumber: true,
 });
 
-export function Advice({ isShown }) {
+export function Advice({ isShown, hasSavings }) {
   const [hours, setHours] = useState(6);
   const path = `rightsize?hours=${hours}`;
   const report = useDocument(path, 0);
@@ -29,6 +30,7 @@ export function Advice({ isShown }) {
       </select>
     </label>`;
   return html`
+    ${hasSavings && report.data && html`<${Savings} report=${report.data} path=${path} hours=${hours} />`}
     <${Panel} title="Recommended requests and limits" path=${path} command=${`temper rightsize --hours ${hours}`} aside=${chosen}>
       <${Loaded} from=${report} missing="The plugin temper-plugin-rightsizer is not installed.">
         ${(document) => html`

@@ -15,16 +15,16 @@ async function readWhileWanted(own, reader, load, setState) {
       remembered.set(own.path, data);
       if (isCurrent()) setState({ path: own.path, data, error: null });
     } catch (error) {
-      if (isCurrent()) setState({ path: own.path, data: remembered.get(own.path) ?? null, error });
+      if (isCurrent()) setState({ path: own.path, data: remembered.get(own.path), error });
     }
   }
   own.isReading = false;
 }
 
-// The document at a path, read again whenever look changes. The previous one stays until then.
+// The document at a path, undefined until it is read. It is read again whenever look changes. The previous one stays until then.
 // The next read waits for the answer to the last, so that an agent slower than its looks is still shown.
 export function useDocument(path, look, load = read) {
-  const [state, setState] = useState(() => ({ path, data: remembered.get(path) ?? null, error: null }));
+  const [state, setState] = useState(() => ({ path, data: remembered.get(path), error: null }));
   const reader = useRef(null);
   useEffect(() => {
     if (path === null || (document.hidden && remembered.has(path))) return;
@@ -42,7 +42,7 @@ export function useDocument(path, look, load = read) {
     },
     [],
   );
-  return state.path === path ? state : { path, data: remembered.get(path) ?? null, error: null };
+  return state.path === path ? state : { path, data: remembered.get(path), error: null };
 }
 
 // Says that its children cannot be shown, as after an update of the agent below an open page.
@@ -56,14 +56,17 @@ export function Guarded({ of, children }) {
 
 const Filled = ({ data, write }) => write(data);
 
-// What a view shows of a document: the error, a line while it loads, or what children returns of it.
+// What a view shows of a document: the error, a line while it loads, or what children returns of it. An agent that has
+// not looked at the node yet answers some paths with null.
 export function Loaded({ from, missing, children }) {
   const { data, error } = from;
   const isAbsent = error instanceof AgentError && error.status === 404;
   if (isAbsent && missing) return html`<p class="empty">${missing} <span class="dim">(${error.message})</span></p>`;
   return html`
     ${error && html`<p class="problem" role="alert">${error.message}</p>`}
-    ${data ? html`<${Guarded} of=${data}><${Filled} data=${data} write=${children} /><//>` : !error && html`<p class="empty">Reading …</p>`}
+    ${data === undefined && !error && html`<p class="empty">Reading …</p>`}
+    ${data === null && html`<p class="empty">The agent has nothing to show yet.</p>`}
+    ${data !== undefined && data !== null && html`<${Guarded} of=${data}><${Filled} data=${data} write=${children} /><//>`}
   `;
 }
 

@@ -41,11 +41,21 @@ export function Lint({ look }) {
 function Kept({ document, about }) {
   const why = new Map(about.map((each) => [each.name, each.why]));
   const broken = new Set(document.violations.map((violation) => violation.invariant));
-  const kept = document.invariants.filter((name) => !broken.has(name));
+  const unjudged = (document.unjudged ?? []).filter(({ invariant }) => !broken.has(invariant));
+  const left = new Set(unjudged.map(({ invariant }) => invariant));
+  const kept = document.invariants.filter((name) => !broken.has(name) && !left.has(name));
+  const item = (name) => html`<li key=${name}><code>${name}</code> <span class="dim">${why.get(name)}</span></li>`;
   return html`
-    <${Panel} title="Invariants without a violation" path="invariants" command="temper lint --explain NAME">
-      <ul>${kept.map((name) => html`<li key=${name}><code>${name}</code> <span class="dim">${why.get(name)}</span></li>`)}</ul>
-      <p class="dim">A window without an engine, without a plan or with new threads judges less. <code>temper lint</code> names what could not be judged.</p>
+    <${Panel} title=${`Kept: ${kept.length} of ${document.invariants.length} invariants`} path="violations" command="temper lint --explain NAME">
+      <ul>${kept.map(item)}</ul>
+      <p class="dim">Windows with a change of mode, plan or engine, with a pause of the machine, or with new threads judge less.</p>
+    <//>
+    <${Panel} title=${`Not judged: ${unjudged.length}`} path="violations" command="temper lint --explain NAME">
+      ${unjudged.length === 0 && html`<p class="empty">Each invariant can be judged in this mode.</p>`}
+      ${[...new Set(unjudged.map((each) => each.why))].map(
+        (reason) => html`<p key=${reason}>Because ${reason}:</p>
+          <ul>${unjudged.filter((each) => each.why === reason).map((each) => item(each.invariant))}</ul>`,
+      )}
     <//>
   `;
 }

@@ -8,10 +8,11 @@ import { Chart, Fact, Loaded, Panel, Table, useDocument } from "../parts.js";
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 const MOST_POINTS = 720;
+const SEVERITY = ["failed", "unknown", "warning", "ok"];
 
 // The figures of the last windows. Each new snapshot adds those that are missing.
 function useHistory(look) {
-  const [state, setState] = useState({ data: null, error: null });
+  const [state, setState] = useState({ data: undefined, error: null });
   const isReading = useRef(false);
   useEffect(() => {
     if (isReading.current) return;
@@ -73,7 +74,7 @@ export function Node({ look, observation }) {
             rows=${document.checks}
             keyOf=${(row) => `${row.plugin}/${row.name}`}
             columns=${[
-              { name: "State", value: (row) => row.state, show: (row) => html`<span class=${`state ${row.state}`}>${row.state}</span>` },
+              { name: "State", value: (row) => SEVERITY.indexOf(row.state), show: (row) => html`<span class=${`state ${row.state}`}>${row.state}</span>` },
               { name: "Check", value: (row) => row.name },
               { name: "Detail", value: (row) => row.detail, isLong: true },
               { name: "Remedy", value: (row) => row.remedy, isLong: true },

@@ -34,6 +34,7 @@ export function Pod({ look, rest }) {
       }}
     <//>
     <${Advice} isShown=${isIt} />
+    ${namespace && html`<${NotHere} namespace=${namespace} name=${name} />`}
   `;
 }
 
@@ -75,6 +76,21 @@ function Explanation({ look, pod }) {
           ${why.changes.length > 0 && html`<h3>What would change it</h3><ul>${why.changes.map((change) => html`<li>${change}</li>`)}</ul>`}
         `}
       <//>
+    <//>
+  `;
+}
+
+// Logs, the manifest and Kubernetes events need rights on all pods of a cluster, which neither agent nor server has.
+function NotHere({ namespace, name }) {
+  return html`
+    <${Panel} title="Logs, manifest and Kubernetes events">
+      <p class="dim">These are not here: they need rights to read the pods of all namespaces, and neither the agent nor the page of the cluster has them. With your own rights:</p>
+      <ul>
+        <li><code>kubectl -n ${namespace} logs ${name} --all-containers</code></li>
+        <li><code>kubectl -n ${namespace} get pod ${name} -o yaml</code></li>
+        <li><code>kubectl -n ${namespace} events --for pod/${name}</code></li>
+        <li><code>kubectl -n ${namespace} rollout history</code> with the kind and name of its controller shows what changed between revisions</li>
+      </ul>
     <//>
   `;
 }

@@ -25,29 +25,43 @@ export function Profiles({ look, observation, actions }) {
         `}
       <//>
     <//>
-    <${Trials} look=${look} actions=${actions} />
+    <${Trials} look=${look} actions=${actions} pods=${observation.data?.pods ?? []} />
   `;
 }
 
-function Trials({ look, actions }) {
+function Trials({ look, actions, pods }) {
+  const [isBeginning, setIsBeginning] = useState(false);
   const [asked, setAsked] = useState(0);
   const [ending, setEnding] = useState(null);
   const [problem, setProblem] = useState("");
   const trials = useDocument("trials", `${look}/${asked}`);
-  const end = async () => {
-    const { id } = ending;
-    setEnding(null);
+  const attempt = async (method, path, body) => {
     try {
-      await act("DELETE", `trials/${encodeURIComponent(id)}`);
+      await act(method, path, body);
       setProblem("");
     } catch (error) {
       setProblem(error.message);
     }
     setAsked(asked + 1);
   };
+  const end = () => {
+    const { id } = ending;
+    setEnding(null);
+    return attempt("DELETE", `trials/${encodeURIComponent(id)}`);
+  };
+  const begin = (form) => {
+    setIsBeginning(false);
+    const body = { profile: String(form.get("profile")), pods: form.getAll("pods").map(String), seconds: Number(form.get("seconds")) };
+    return attempt("POST", "trials", body);
+  };
   return html`
-    <${Panel} title="Profiles on trial" path="trials">
+    <${Panel}
+      title="Profiles on trial"
+      path="trials"
+      aside=${actions && html`<button type="button" disabled=${!isSignedIn() || !pods.length} onClick=${() => setIsBeginning(true)}>Begin a trial</button>`}
+    >
       ${problem && html`<p class="problem" role="alert">${problem}</p>`}
+      <p class="dim">A file of the profile directory takes effect when it is edited, without a trial and without a restart.</p>
       <${Loaded} from=${trials}>
         ${(document) => html`
           <${Table}
@@ -66,6 +80,18 @@ function Trials({ look, actions }) {
         `}
       <//>
     <//>
+    ${isBeginning &&
+    html`<${Confirm}
+      question="Begin a trial"
+      detail="The profile is in force for the chosen pods until the trial ends. It takes precedence over every other profile of theirs."
+      label="Begin"
+      onYes=${begin}
+      onNo=${() => setIsBeginning(false)}
+    >
+      <label>Profile (TOML) <textarea name="profile" rows="10" required spellcheck=${false}></textarea></label>
+      <label>Pods <select name="pods" multiple required>${pods.map((pod) => html`<option value=${podName(pod)}>${podName(pod)}</option>`)}</select></label>
+      <label>Seconds <input name="seconds" type="number" min="1" max="3600" value="600" required /></label>
+    <//>`}
     ${ending && html`<${Confirm} question=${`End the trial of ${ending.profile}?`} label="End the trial" onYes=${end} onNo=${() => setEnding(null)} />`}
   `;
 }

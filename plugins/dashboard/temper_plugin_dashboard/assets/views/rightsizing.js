@@ -3,4 +3,4 @@
 import { html } from "../vendor/htm-preact.js";
 import { Advice } from "../advice.js";
 
-export const Rightsizing = () => html`<${Advice} isShown=${() => true} />`;
+export const Rightsizing = () => html`<${Advice} isShown=${() => true} hasSavings=${true} />`;

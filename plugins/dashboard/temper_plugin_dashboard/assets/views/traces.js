@@ -71,14 +71,18 @@ export function Traces({ look, actions, observation }) {
           />
         `}
       <//>
-      <p class="dim">A downloaded file opens in Perfetto (ui.perfetto.dev), which reads it in the browser. <code>temper trace analyze FILE</code> reports who waited for whom.</p>
+      <p class="dim">
+        A download opens in Perfetto: "Open trace file" at ui.perfetto.dev, or a copy of it in your own network. It reads the file in
+        the browser and sends it nowhere. The page itself opens no other site, as a trace has names of threads and pods.
+        On a terminal <code>temper trace fetch ID --out FILE</code> downloads one, and <code>temper trace analyze FILE</code> reports who waited for whom.
+      </p>
     <//>
     ${question &&
     html`<${Confirm} ...${question} onNo=${() => setQuestion(null)}>
       ${question.isForm &&
       html`
         <label>Seconds <input name="seconds" type="number" min="0.1" max="30" step="0.1" value="5" required /></label>
-        <label>Pod <select name="pod"><option value="">the whole node</option>${(observation.data?.pods ?? []).map((pod) => html`<option>${podName(pod)}</option>`)}</select></label>
+        <label>Pod <select name="pod"><option value="">the whole node</option>${(observation.data?.pods ?? []).map((pod) => html`<option value=${podName(pod)}>${podName(pod)}</option>`)}</select></label>
       `}
     <//>`}
   `;
