@@ -20,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards docs man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards dist docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,9 @@ test-image: install  ## build that image twice, compare, and try what is in it (
 
 dashboards: install  ## write the chart's Grafana dashboards anew from the metrics' names
 	$(BIN)/python -m deploy.monitoring
+
+dist: install  ## build wheels, sdists, a bill of materials and checksums into build/dist
+	@scripts/build-dist
 
 docs: install  ## build the documentation site into build/site; warnings and dead links are errors
 	$(BIN)/sphinx-build -q -W --keep-going -c docs/site . build/site

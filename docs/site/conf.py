@@ -20,6 +20,7 @@ include_patterns = [
     "README.md",
     "SECURITY.md",
     "CHANGELOG.md",
+    "CONTRIBUTING.md",
     "docs/*.md",
     "bench/README.md",
     "libs/*/README.md",
