@@ -41,7 +41,7 @@ OPTIONS = {
         "--thread-profiles",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         metavar="DIRECTORY",
-        help="TOML files of thread profiles. Their [traits] are hints of the pods that they are for.",
+        help="Thread profiles (TOML). Their [traits] are hints of the pods that they are for.",
     ),
 }
 """The options by the fields of ProfilingQuestion."""
