@@ -5,8 +5,9 @@ import time
 from attrs import evolve
 
 from temper_plugin_power.settings.classifier import ClassifierSettings
+from temper_plugin_power.settings.operator import FacilitySettings
 from tests.control_plane.cluster import wait_until
-from tests.kubernetes.power.conftest import SETTINGS
+from tests.kubernetes.power.conftest import GROUP, SETTINGS
 from tests.power.power_series import Exported
 from tests.rightsizer.fleet_series import make_blocks, serving
 
@@ -56,3 +57,26 @@ def test_without_its_prometheus_hints_remain_and_the_failure_is_counted(yard):
     assert profile["status"]["confidence"] == 0.3
     failures = 'temper_power_query_failures_total{signal="families"}'
     wait_until(lambda: failures in operator.page().decode(), "the failure is counted")
+
+
+def test_the_twins_of_nodes_follow_the_facility(yard, tmp_path):
+    series = Exported(int(time.time()))
+    series.gauge("datacenter_ambient_temperature_celsius", 60)
+    series.gauge("datacenter_total_it_power_watts", 4000)
+    series.gauge("datacenter_cooling_power_watts", 1000)
+    make_blocks(tmp_path, [*series.lines, "# EOF"])
+    facility = FacilitySettings(enabled=True, poll="1s", psu_capacity_watts=10_000.0)
+    with serving(tmp_path) as address:
+        given = by(address)
+        yard.operator(evolve(given, operator=evolve(given.operator, facility=facility)))
+
+        def status():
+            answer = yard.cluster.client.get(f"{GROUP}/nodetwins/{yard.node}")
+            found = answer.json().get("status", {}) if answer.status_code == 200 else {}
+            return found if found.get("measuredPUE") else None
+
+        told = wait_until(status, "the twin follows the facility")
+
+    assert told["measuredPUE"] == 1.25
+    assert told["predictedCoolingStressScore"] == 20
+    assert told["predictedPsuStressScore"] == 40

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import structlog
 
+from temper_plugin_power.measuring.facility import FacilityMetrics, read_facility
 from temper_plugin_power.measuring.measuring import (
     QUERY_TIMEOUT_S,
     Measured,
@@ -13,6 +14,7 @@ from temper_plugin_power.measuring.measuring import (
     Watcher,
     measure,
 )
+from temper_plugin_power.operating.facility import Facility
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.power import PowerSettings
@@ -57,15 +59,7 @@ def asking(settings: ClassifierSettings, watcher: Watcher) -> Callable[[], Measu
     """Return what asks the Prometheus of the settings once. It raises as ``measure``."""
 
     def ask() -> Measured:
-        way = prometheus_access(
-            settings.prometheus_url,
-            _path(settings.prometheus_token_file),
-            _path(settings.prometheus_ca_file),
-            settings.prometheus_tenant or None,
-        )
-        with Prometheus(
-            way, timeout_s=QUERY_TIMEOUT_S, largest_bytes=LARGEST_ANSWER_BYTES
-        ) as prometheus:
+        with _prometheus(settings) as prometheus:
             return measure(
                 prometheus,
                 int(time.time()),
@@ -75,6 +69,33 @@ def asking(settings: ClassifierSettings, watcher: Watcher) -> Callable[[], Measu
             )
 
     return ask
+
+
+def facility_asking(settings: PowerSettings, watcher: Watcher) -> Callable[[], Facility] | None:
+    """Return what asks for the facility once, None if it is not to be asked.
+
+    It raises as ``read_facility``.
+    """
+    of = settings.operator.facility
+    if not (of.enabled and settings.classifier.prometheus_url):
+        return None
+    metrics = FacilityMetrics(of.ambient_metric, of.it_power_metric, of.cooling_power_metric)
+
+    def ask() -> Facility:
+        with _prometheus(settings.classifier) as prometheus:
+            return read_facility(prometheus, int(time.time()), metrics, Pace(watcher=watcher))
+
+    return ask
+
+
+def _prometheus(settings: ClassifierSettings) -> Prometheus:
+    way = prometheus_access(
+        settings.prometheus_url,
+        _path(settings.prometheus_token_file),
+        _path(settings.prometheus_ca_file),
+        settings.prometheus_tenant or None,
+    )
+    return Prometheus(way, timeout_s=QUERY_TIMEOUT_S, largest_bytes=LARGEST_ANSWER_BYTES)
 
 
 def _path(text: str) -> Path | None:

@@ -3,19 +3,20 @@
 import threading
 import time
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 import structlog
 
 from temper_core import TemperError
 from temper_kube.backoff import Backoff
-from temper_plugin_power.measuring.measuring import Measured
 
 LONGEST_PAUSE_S = 300.0
+Answer = TypeVar("Answer")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Measurer:
+class Measurer(Generic[Answer]):
     """Calls *begin* in each interval with what *ask* returns, None if it fails.
 
     While it fails the pauses grow up to ``LONGEST_PAUSE_S``. Nothing is asked while *is_needed*
@@ -24,8 +25,8 @@ class Measurer:
 
     def __init__(
         self,
-        ask: Callable[[], Measured] | None,
-        begin: Callable[[Measured | None], object],
+        ask: Callable[[], Answer] | None,
+        begin: Callable[[Answer | None], object],
         is_needed: Callable[[], bool],
         interval_s: float,
     ) -> None:
@@ -35,7 +36,7 @@ class Measurer:
         self._interval_s = interval_s
         self._backoff = Backoff(interval_s, max(interval_s, LONGEST_PAUSE_S))
         self._asks_again_at = 0.0
-        self.last: Measured | None = None
+        self.last: Answer | None = None
 
     def run(self, closing: threading.Event) -> None:
         """Work until *closing* is set."""
@@ -44,7 +45,7 @@ class Measurer:
                 self._begin(self._measured())
             closing.wait(self._interval_s)
 
-    def _measured(self) -> Measured | None:
+    def _measured(self) -> Answer | None:
         if self._ask is None or time.monotonic() < self._asks_again_at:
             return None
         try:

@@ -13,6 +13,7 @@ from temper_plugin_power.controller.pods import KnownPod
 from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of, shape_of
 from temper_plugin_power.operating.buckets import Bucket, bucket_by
 from temper_plugin_power.operating.caps import caps_of, effective_cpu_pct
+from temper_plugin_power.operating.facility import Facility, Supply, rack_totals, supply_of
 from temper_plugin_power.operating.guard import (
     Cause,
     NodePod,
@@ -33,6 +34,7 @@ from temper_plugin_power.operating.twin import (
     Situation,
     Twin,
     is_advised_to_move,
+    node_watts,
     twin_of,
 )
 from temper_plugin_power.resources.fields import number_at
@@ -57,6 +59,25 @@ class Situations:
     profiles: Mapping[Workload, PowerProfile]
     min_confidence: float
     now_s: int
+    facility: Facility = Facility()
+
+
+@frozen
+class Draft:
+    """What is to be in force on a node, before its surroundings are known."""
+
+    node: KnownNode
+    hardware: Hardware
+    step: Transition
+    caps: Mapping[str, Any]
+    found: Sequence[tuple[KnownPod, Cause | None]]
+    """Its pods, and why each one keeps it from becoming an eco node."""
+
+    @property
+    def cap_pcts(self) -> tuple[float, float]:
+        """The caps of CPUs and GPUs in percent. 0 is none."""
+        gpu_pct = number_at(self.caps, "gpu.powerCap.capPctOfMax")
+        return effective_cpu_pct(self.caps, self.hardware), gpu_pct
 
 
 @frozen
@@ -103,12 +124,18 @@ def plan_nodes(seen: Situations, settings: OperatorSettings) -> Plans:
     for pod in seen.pods or ():
         if pod.counts:
             on_node[pod.node].append(pod)
-    planned = []
+    drafts = []
     for node in seen.nodes:
         desired = "performance" if node.name in wanted else "eco"
         pods = None if seen.pods is None else on_node[node.name]
-        plan = _plan(node, desired, seen, settings, pods)
-        planned.append(evolve(plan, density=density[node.name]))
+        drafts.append(_draft(node, desired, seen, settings, pods))
+    racks = rack_totals(
+        (draft.node.rack, node_watts(draft.hardware, *draft.cap_pcts)) for draft in drafts
+    )
+    planned = [
+        evolve(_plan(draft, seen, settings, racks), density=density[draft.node.name])
+        for draft in drafts
+    ]
     return Plans(tuple(planned), len(wanted), demand)
 
 
@@ -140,35 +167,45 @@ def _count(seen: Situations, settings: OperatorSettings, demand: Fraction) -> in
     return queue_count(nodes, demand, settings.queue)
 
 
-def _plan(
+def _draft(
     node: KnownNode,
     desired: str,
     seen: Situations,
     settings: OperatorSettings,
     pods: Sequence[KnownPod] | None,
-) -> NodePlan:
+) -> Draft:
     stored = seen.twins.get(node.name)
     found = [(pod, _cause(seen, pod)) for pod in pods or ()]
-    causes = Counter(cause for _, cause in found if cause is not None)
-    step = transition(
-        desired, _in_force(node, stored), None if pods is None else sum(causes.values())
-    )
-    shares, record = settings.caps.shares, seen.records.get(node.name)
-    hardware = hardware_of(node, record, shares.gpu_models)
-    caps = caps_of(step.in_force, shares, hardware)
-    twin = _twin(hardware, step, caps)
+    blocking = sum(cause is not None for _, cause in found)
+    in_force = _in_force(node, stored)
+    step = transition(desired, in_force, None if pods is None else blocking)
+    shares = settings.caps.shares
+    hardware = hardware_of(node, seen.records.get(node.name), shares.gpu_models)
+    return Draft(node, hardware, step, caps_of(step.in_force, shares, hardware), found)
+
+
+def _plan(
+    draft: Draft, seen: Situations, settings: OperatorSettings, racks: Mapping[str, float]
+) -> NodePlan:
+    node, step, pods = draft.node, draft.step, [pod for pod, _ in draft.found]
+    rack_watts = racks.get(node.rack, 0.0) if settings.facility.enabled else 0.0
+    supply = supply_of(seen.facility, rack_watts, settings.facility.psu_capacity_watts)
+    twin = twin_of(draft.hardware, _situation(draft, seen.facility, supply))
     spec = {
         "nodeName": node.name,
         "profile": step.in_force,
-        **caps,
+        **draft.caps,
         "policy": {"name": MANAGED_BY[settings.policy]},
         "scheduling": {"draining": step.is_draining, "reschedulablePressure": twin.pressure},
     }
-    movable = tuple(pod for pod in pods or () if _is_movable(seen, pod))
-    blockers = tuple(pod for pod, cause in found if cause is not None)
-    sharing = _slicing(seen, record, pods or ()) if hardware.has_gpu else None
+    record = seen.records.get(node.name)
     return NodePlan(
-        node, step, twin, spec, causes, movable, blockers, slicing=sharing, gpus=hardware.gpus
+        *(node, step, twin, spec),
+        blocking=Counter(cause for _, cause in draft.found if cause is not None),
+        movable=tuple(pod for pod in pods if _is_movable(seen, pod)),
+        blockers=tuple(pod for pod, cause in draft.found if cause is not None),
+        slicing=_slicing(seen, record, pods) if draft.hardware.has_gpu else None,
+        gpus=draft.hardware.gpus,
     )
 
 
@@ -220,11 +257,15 @@ def _is_movable(seen: Situations, pod: KnownPod) -> bool:
     return profile is not None and profile.reschedulable
 
 
-def _twin(hardware: Hardware, step: Transition, caps: Mapping[str, Any]) -> Twin:
-    situation = Situation(
-        step.in_force,
-        is_draining=step.is_draining,
-        cpu_cap_pct=effective_cpu_pct(caps, hardware),
-        gpu_cap_pct=number_at(caps, "gpu.powerCap.capPctOfMax"),
+def _situation(draft: Draft, facility: Facility, supply: Supply) -> Situation:
+    cpu_pct, gpu_pct = draft.cap_pcts
+    return Situation(
+        draft.step.in_force,
+        is_draining=draft.step.is_draining,
+        cpu_cap_pct=cpu_pct,
+        gpu_cap_pct=gpu_pct,
+        ambient_celsius=facility.ambient_celsius or 0.0,
+        power_watts=supply.watts,
+        capacity_watts=supply.capacity_watts,
+        measured_pue=facility.pue,
     )
-    return twin_of(hardware, situation)

@@ -12,6 +12,7 @@ from temper_plugin_power.settings.operator import GPU_MODELS
 PREFIX = "joulie.io/"
 PROFILE_LABEL = f"{PREFIX}power-profile"
 RESERVED = f"{PREFIX}reserved"
+RACK = f"{PREFIX}rack"
 CPU_MODELS = ("feature.node.kubernetes.io/cpu-model.name", f"{PREFIX}hw.cpu-model")
 SOCKETS = ("feature.node.kubernetes.io/cpu-sockets", f"{PREFIX}hw.cpu-sockets")
 GPU_COUNT = (f"{PREFIX}hw.gpu-count",)
@@ -35,6 +36,11 @@ class KnownNode:
         """Whether the policy counts the node."""
         return self.is_schedulable and self.labels.get(RESERVED) != "true"
 
+    @property
+    def rack(self) -> str:
+        """The rack that it is in, empty if that is not known."""
+        return self.labels.get(RACK, "")
+
     def label(self, keys: tuple[str, ...]) -> str:
         """Return the first of some labels that the node has, empty without any."""
         return next((self.labels[key] for key in keys if self.labels.get(key)), "")
@@ -57,7 +63,7 @@ def known_node(
         *CPU_MODELS,
         *SOCKETS,
         *GPU_COUNT,
-        f"{PREFIX}rack",
+        RACK,
     }
     return KnownNode(
         name=text_at(item, "metadata.name"),

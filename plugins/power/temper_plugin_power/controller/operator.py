@@ -15,10 +15,11 @@ from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
 from temper_plugin_power.classifier.hints import PREFIX
 from temper_plugin_power.controller.advice_writing import AdviceWriter
-from temper_plugin_power.controller.chosen import asking, profiling_choices
+from temper_plugin_power.controller.chosen import asking, facility_asking, profiling_choices
 from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
 from temper_plugin_power.controller.collecting import Collector
 from temper_plugin_power.controller.kube_events import Events
+from temper_plugin_power.controller.last_facility import LastFacility
 from temper_plugin_power.controller.leading import Leader, LeaseName
 from temper_plugin_power.controller.measurer import Measurer
 from temper_plugin_power.controller.node_loop import NodeLoop
@@ -31,6 +32,7 @@ from temper_plugin_power.controller.tallies import Tallies
 from temper_plugin_power.controller.twin_writing import TwinWriter
 from temper_plugin_power.controller.watching import Scope, Watches
 from temper_plugin_power.measuring.measuring import Measured
+from temper_plugin_power.operating.facility import Facility
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.power import PowerSettings
 from temper_plugin_power.workloads.owners import Workload
@@ -55,7 +57,9 @@ class Operator:
     watches: Watches = field(init=False)
     leader: Leader = field(init=False)
     classifier: Classifier = field(init=False)
-    _measurer: Measurer = field(init=False)
+    _measurer: Measurer[Measured] = field(init=False)
+    _facility: LastFacility = field(init=False)
+    _asking_facility: Measurer[Facility] = field(init=False)
     _collector: Collector = field(init=False)
     _nodes: NodeLoop = field(init=False)
     _rescheduler: Rescheduler = field(init=False)
@@ -78,6 +82,12 @@ class Operator:
         self.classifier = Classifier(cluster, writer, choices, timing, self.tallies.classified)
         ask = asking(of, self.tallies) if of.prometheus_url else None
         self._measurer = Measurer(ask, self._begin_cycle, self._is_due, seconds(of.interval))
+        poll_s = seconds(settings.operator.facility.poll)
+        self._facility = LastFacility(poll_s)
+        ask_facility = facility_asking(settings, self.tallies)
+        self._asking_facility = Measurer(
+            ask_facility, self._facility.told, lambda: self.leader.is_leading, poll_s
+        )
         self._collector = Collector(cluster, self._connection())
         self._nodes, self._rescheduler = self._of_nodes(holder)
         self.tallies.add_leading(lambda: self.leader.is_leading)
@@ -102,6 +112,7 @@ class Operator:
             ("lease", lambda: self.leader.run(self._closing)),
             ("classify", self._classify),
             ("measure", lambda: self._measurer.run(self._closing)),
+            ("facility", lambda: self._asking_facility.run(self._closing)),
             ("collect", self._collect),
             ("nodes", self._decide_nodes),
             ("reschedule", self._reschedule),
@@ -197,6 +208,7 @@ class Operator:
             },
             min_confidence=self.settings.min_confidence,
             now_s=int(time.time()),
+            facility=self._facility.current(),
         )
 
     def _begin_cycle(self, measured: Measured | None) -> None:

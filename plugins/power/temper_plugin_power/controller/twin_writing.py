@@ -102,6 +102,7 @@ class TwinWriter:
             "estimatedPUE": twin.pue,
             "rescheduleRecommendations": _advice(plan),
             **_sharing(plan),
+            **({} if twin.measured_pue is None else {"measuredPUE": twin.measured_pue}),
         }
 
     def _label(self, plan: NodePlan) -> None:

@@ -25,13 +25,18 @@ class TwinReport:
 class NodeKinds:
     """Gives nodes of one class and hardware the same ``NodeKind``."""
 
-    _known: dict[tuple[str, Hardware | None], NodeKind] = field(factory=dict, init=False)
+    _known: dict[tuple[str, Hardware | None, float | None], NodeKind] = field(
+        factory=dict, init=False
+    )
 
-    def of(self, node_class: str, hardware: Hardware | None) -> NodeKind:
+    def of(
+        self, node_class: str, hardware: Hardware | None, measured_pue: float | None = None
+    ) -> NodeKind:
         """Return the kind of such nodes."""
         if len(self._known) >= MOST_KINDS:
             self._known.clear()
-        return self._known.setdefault((node_class, hardware), NodeKind(node_class, hardware))
+        known = (node_class, hardware, measured_pue)
+        return self._known.setdefault(known, NodeKind(*known))
 
 
 @define(eq=False)
@@ -73,8 +78,9 @@ class Place:
         if self.report is None:
             self.figures, self.told_at = None, -math.inf
             return
-        kind = kinds.of(self.report.twin.schedulable_class, self.hardware)
-        self.figures, self.told_at = NodeFigures.of(self.report.twin, kind), self.report.told_at
+        twin = self.report.twin
+        kind = kinds.of(twin.schedulable_class, self.hardware, twin.measured_pue)
+        self.figures, self.told_at = NodeFigures.of(twin, kind), self.report.told_at
 
 
 def head_of(name: str) -> str:

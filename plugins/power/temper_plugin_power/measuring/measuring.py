@@ -96,6 +96,14 @@ def measure(
     return Measured(measures_of(values), dialect, families)
 
 
+def answers(
+    server: Server, moment: int, queries: Mapping[str, str], pace: Pace
+) -> Mapping[str, Answer]:
+    """Return the answers to some *queries*, by signal. Raises as ``measure``."""
+    asking = _Asking(server, moment, pace)
+    return {signal: asking.answer(signal, query) for signal, query in queries.items()}
+
+
 class _Asking:
     """One cycle of queries."""
 

@@ -43,6 +43,7 @@ class Situation:
     power_watts: float = 0.0
     """Of the rack, or of what *capacity_watts* supplies. 0 is not known."""
     capacity_watts: float = REFERENCE_RACK_WATTS
+    measured_pue: float | None = None
 
 
 @frozen
@@ -57,6 +58,8 @@ class Twin:
     gpu_pct: float
     density: float
     pue: float
+    measured_pue: float | None = None
+    """By the facility. None is not known."""
 
     @property
     def is_stressed(self) -> bool:
@@ -80,7 +83,7 @@ def twin_of(hardware: Hardware, situation: Situation) -> Twin:
     """Return the state of a node. The model is linear, and follows from no measurement."""
     cpu_pct = _cap(situation.cpu_cap_pct)
     gpu_pct = _cap(situation.gpu_cap_pct)
-    cooling = _cooling_stress(_watts(hardware, cpu_pct, gpu_pct), situation.ambient_celsius)
+    cooling = _cooling_stress(node_watts(hardware, cpu_pct, gpu_pct), situation.ambient_celsius)
     known = situation.profile if situation.profile in ("performance", "eco") else "unknown"
     return Twin(
         schedulable_class="draining" if situation.is_draining else known,
@@ -91,6 +94,7 @@ def twin_of(hardware: Hardware, situation: Situation) -> Twin:
         gpu_pct=gpu_pct,
         density=_density(hardware),
         pue=BEST_PUE + PUE_OF_FULL_STRESS * cooling / FULL_PCT,
+        measured_pue=situation.measured_pue,
     )
 
 
@@ -102,7 +106,9 @@ def is_advised_to_move(twin: Twin, workload_class: str, *, reschedulable: bool) 
     return is_draining or (twin.is_stressed and workload_class == "standard")
 
 
-def _watts(hardware: Hardware, cpu_pct: float, gpu_pct: float) -> float:
+def node_watts(hardware: Hardware, cpu_pct: float, gpu_pct: float) -> float:
+    """Return the power of a node in full use under caps in percent. 0 percent is no cap."""
+    cpu_pct, gpu_pct = _cap(cpu_pct), _cap(gpu_pct)
     cpus = hardware.max_watts_per_socket * hardware.sockets * cpu_pct / FULL_PCT
     gpus = hardware.max_watts_per_gpu * hardware.gpus * gpu_pct / FULL_PCT
     return cpus + (gpus if hardware.has_gpu else 0.0)

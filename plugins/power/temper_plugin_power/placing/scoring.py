@@ -103,7 +103,7 @@ def score(pod: PodView, node: NodeView, pressure: float, choices: Choices) -> Sc
     twin = node.fresh_twin(choices.twin_staleness_s)
     if twin is None:
         return Score(NEUTRAL)
-    kind = NodeKind(twin.schedulable_class, node.hardware, node.measured_pue)
+    kind = NodeKind(twin.schedulable_class, node.hardware, twin.measured_pue)
     return score_of(NodeFigures.of(twin, kind), PodTerms(pod, pressure, choices))
 
 

@@ -21,7 +21,6 @@ class NodeView:
     hardware: Hardware | None = None
     label_profile: str = ""
     """The node label ``power-profile``."""
-    measured_pue: float | None = None
 
     def fresh_twin(self, old_after_s: float = OLD_AFTER_S) -> Twin | None:
         """Return the twin, None if it is older than *old_after_s*."""

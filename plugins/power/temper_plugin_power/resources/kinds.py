@@ -93,6 +93,7 @@ NODE_TWIN: Schema = table(
         effectiveCapState=table(cpuPct=PERCENT, gpuPct=PERCENT),
         hardwareDensityScore=PERCENT,
         estimatedPUE=AMOUNT,
+        measuredPUE=AMOUNT,
         rescheduleRecommendations=many(table(workloadRef=WORKLOAD_REF, reason=TEXT)),
         gpuSlicingRecommendation=table(
             mode=TEXT,

@@ -52,6 +52,7 @@ def twin_at(document: Object) -> Twin:
         gpu_pct=number_at(status, "effectiveCapState.gpuPct"),
         density=number_at(status, "hardwareDensityScore"),
         pue=number_at(status, "estimatedPUE"),
+        measured_pue=number_at(status, "measuredPUE") or None,
     )
 
 

@@ -30,6 +30,8 @@ POLICIES = ("static_partition", "queue_aware_v1", "rule_swap_v1")
 MOST_COUNT = 1_000_000
 MOST_WEIGHT = 1000.0
 MOST_WATTS = 1e6
+MOST_CAPACITY_WATTS = 1e12
+METRIC = r"([a-zA-Z_:][a-zA-Z0-9_:]{0,254})?"
 MOST_LABELS, LONGEST_PRODUCT = 16, 128
 LABEL = r"[A-Za-z0-9./_-]{1,317}"
 GPU_MODELS = ("joulie.io/hw.gpu-model", "joulie.io/gpu.product", "nvidia.com/gpu.product")
@@ -50,6 +52,10 @@ def _weight(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
 
 def _watts(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
     return setting(default, meaning, validator=and_(instance_of(float), ge(1.0), le(MOST_WATTS)))
+
+
+def _metric(default: str, meaning: str) -> Any:  # noqa: ANN401 - the same
+    return setting(default, f"{meaning} Empty is none.", validator=matches_re(METRIC))
 
 
 def _count(default: int, meaning: str, least: int = 0) -> Any:  # noqa: ANN401 - the same
@@ -115,6 +121,31 @@ class ReschedulerSettings:
 
 
 @frozen
+class FacilitySettings:
+    """What a facility tells of the surroundings of nodes, by the Prometheus of the classifier."""
+
+    enabled: bool = setting(False, "Whether it is asked.")
+    poll: str = duration("30s", "The time between two questions.")
+    ambient_metric: str = _metric(
+        "datacenter_ambient_temperature_celsius",
+        "The temperature around the machines in degrees Celsius; the average of its series.",
+    )
+    it_power_metric: str = _metric(
+        "datacenter_total_it_power_watts",
+        "The power of all machines in watts; the sum of its series.",
+    )
+    cooling_power_metric: str = _metric(
+        "datacenter_cooling_power_watts",
+        "The power of the cooling in watts; the sum of its series.",
+    )
+    psu_capacity_watts: float = setting(
+        0.0,
+        "What the supply of all machines can give, in watts. 0: their power is no supply stress.",
+        validator=and_(instance_of(float), ge(0.0), le(MOST_CAPACITY_WATTS)),
+    )
+
+
+@frozen
 class OperatorSettings:
     """The operator, which decides on the profiles of nodes and writes NodeTwins."""
 
@@ -143,6 +174,7 @@ class OperatorSettings:
     weight_low: float = _weight(0.5, "The weight of a pod of low intensity.")
     caps: CapSettings = CapSettings()
     rescheduler: ReschedulerSettings = ReschedulerSettings()
+    facility: FacilitySettings = FacilitySettings()
 
     @property
     def queue(self) -> "Queue":

@@ -1,0 +1,59 @@
+"""Reads what a facility tells from a Prometheus."""
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from temper_plugin_power.measuring.measuring import Pace, Server, answers
+from temper_plugin_power.operating.facility import Facility
+from temper_prometheus.answers import Answer
+
+MOST_CELSIUS = 100.0
+
+
+@frozen
+class FacilityMetrics:
+    """The names of the metrics. An empty one is not asked for."""
+
+    ambient: str
+    """Degrees Celsius. The average of its series counts."""
+    it_power: str
+    """Watts, as below. The sum of their series counts."""
+    cooling_power: str
+
+    @property
+    def queries(self) -> Mapping[str, str]:
+        """The queries by signal."""
+        known = {
+            "ambient": ("avg", self.ambient),
+            "it_power": ("sum", self.it_power),
+            "cooling_power": ("sum", self.cooling_power),
+        }
+        return {signal: f"{how}({name})" for signal, (how, name) in known.items() if name}
+
+
+def read_facility(
+    server: Server, moment: int, metrics: FacilityMetrics, pace: Pace | None = None
+) -> Facility:
+    """Return what is told at *moment*, in seconds. A metric without series is not known.
+
+    Negative values, and a temperature above ``MOST_CELSIUS``, are not known either. Raises
+    MachineError or InputError if a query fails for good.
+    """
+    found = {}
+    for signal, answer in answers(server, moment, metrics.queries, pace or Pace()).items():
+        try:
+            found[signal] = _value(answer)
+        except ValueError as error:
+            raise server.damaged(error) from error
+    ambient = found.get("ambient")
+    is_usual = ambient is not None and ambient <= MOST_CELSIUS
+    return Facility(
+        ambient if is_usual else None, found.get("it_power"), found.get("cooling_power")
+    ).steady
+
+
+def _value(answer: Answer) -> float | None:
+    """Return the only value of an aggregation, None if there is none."""
+    values = [value for series in answer.series for _, value in series.values()]
+    return values[0] if values else None
