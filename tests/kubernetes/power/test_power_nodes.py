@@ -223,3 +223,58 @@ def test_by_default_and_in_a_dry_run_no_pod_is_moved(owned, nodes, options):
         left_out = 'reason="dry_run"'
         wait_until(lambda: left_out in operator.page().decode(), "it is told")
     assert is_there(owned, "moves")
+
+
+def hardware(yard, name):
+    answer = yard.cluster.client.get(f"{GROUP}/nodehardwares/{name}")
+    return answer.json() if answer.status_code == 200 else {}
+
+
+def test_the_labels_of_a_node_become_its_hardware(yard):
+    labels = {
+        "feature.node.kubernetes.io/cpu-model.name": "AMD_EPYC_9654_96-Core",
+        "feature.node.kubernetes.io/cpu-sockets": "2",
+    }
+    known = unique("known")
+    yard.add_node(known, **labels)
+    yard.operator(ECO)
+
+    def published():
+        made = hardware(yard, known)
+        return made if made.get("status") else None
+
+    made = wait_until(published, "the hardware is published")
+
+    assert made["status"]["cpu"]["capRange"]["maxWattsPerSocket"] == 360
+    assert made["status"]["cpu"]["sockets"] == 2
+    assert made["status"]["gpu"] == {"present": False, "count": 0}
+    assert made["status"]["quality"]["overall"] == "heuristic"
+    assert made["status"]["inventoryResolution"]["hardwareCatalogKey"]["cpu"] == "EPYC 9654"
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Node", known)
+    assert hardware(yard, yard.node) == {}
+
+    yard.cluster.patch(
+        {"kind": "Node", "metadata": {"name": known}},
+        {"metadata": {"labels": {"joulie.io/hw.gpu-model": "NVIDIA-L4"}}},
+    )
+
+    wait_until(
+        lambda: hardware(yard, known)["status"]["gpu"].get("model") == "L4", "the label follows"
+    )
+    yard.cluster.without_node(known)
+    yard.cluster.client.delete(f"{GROUP}/nodehardwares/{known}")
+
+
+def test_hardware_that_somebody_else_has_told_is_left(yard, nodes):
+    labels = {"feature.node.kubernetes.io/cpu-model.name": "AMD_EPYC_9654"}
+    yard.cluster.patch(
+        {"kind": "Node", "metadata": {"name": nodes[1]}}, {"metadata": {"labels": labels}}
+    )
+    before = hardware(yard, nodes[1])
+    yard.operator(ECO)
+    # The label names a denser processor, so that this node is the performance node now.
+    until(yard, nodes[1], schedulable="performance")
+    until(yard, nodes[0], schedulable="eco")
+
+    assert hardware(yard, nodes[1]) == before

@@ -18,12 +18,13 @@ from temper_plugin_power.controller.advice_writing import AdviceWriter
 from temper_plugin_power.controller.chosen import asking, facility_asking, profiling_choices
 from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
 from temper_plugin_power.controller.collecting import Collector
+from temper_plugin_power.controller.hardware_writing import HardwareWriter
 from temper_plugin_power.controller.kube_events import Events
 from temper_plugin_power.controller.last_facility import LastFacility
 from temper_plugin_power.controller.leading import Leader, LeaseName
 from temper_plugin_power.controller.measurer import Measurer
 from temper_plugin_power.controller.node_loop import NodeLoop
-from temper_plugin_power.controller.node_plans import Situations
+from temper_plugin_power.controller.node_plans import Plans, Situations
 from temper_plugin_power.controller.node_tallies import NodeTallies
 from temper_plugin_power.controller.pod_table import PodTable
 from temper_plugin_power.controller.profile_writing import ProfileWriter
@@ -187,9 +188,16 @@ class Operator:
         events = Events(server, holder)
         profiles = self.watches.profiles
         advice = AdviceWriter(server, profiles.put)
+        hardware = HardwareWriter(server, _now, self.watches.hardware.put, of.caps.gpu_models)
+
+        def tell(plans: Plans) -> None:
+            hardware.write(
+                (plan.node for plan in plans.nodes), dict(self.watches.hardware.records())
+            )
+            advice.write(plans.nodes, profiles.records())
+
         loop = NodeLoop(
-            *(self._see, writer, of, events, tallies.show, tallies.changed),
-            advised=lambda plans: advice.write(plans.nodes, profiles.records()),
+            *(self._see, writer, of, events, tallies.show, tallies.changed), advised=tell
         )
         moving = Rescheduler(evicting, of.rescheduler, Events(evicting, holder), tallies.evicted)
         return loop, moving

@@ -11,12 +11,11 @@ from temper_kube.failures import ConflictError, NotFoundError
 from temper_kube.list_pages import Json
 from temper_plugin_power.controller.hysteresis import categories_of
 from temper_plugin_power.controller.kube_events import Events, Subject
+from temper_plugin_power.controller.managed import MANAGED_BY, MANAGER
 from temper_plugin_power.controller.merge_changes import merge_change
 from temper_plugin_power.controller.owners import owner_of, reference_to
 from temper_plugin_power.controller.pods import KnownPod
 from temper_plugin_power.controller.stored_profiles import (
-    MANAGED_BY,
-    MANAGER,
     StoredProfile,
     profiles_in,
     stored_profile,

@@ -9,6 +9,7 @@ from attrs import frozen
 from temper_kube.list_pages import Json, version_of
 from temper_plugin_power.classifier.classifying import NO_METRICS
 from temper_plugin_power.classifier.profiles import PowerProfile
+from temper_plugin_power.controller.managed import MANAGED_BY, MANAGER
 from temper_plugin_power.resources.definitions import GROUP, VERSION
 from temper_plugin_power.resources.fields import text_at, value_at
 from temper_plugin_power.resources.reading import profile_at, workload_at
@@ -16,7 +17,6 @@ from temper_plugin_power.workloads.owners import Workload
 
 PROFILES = f"/apis/{GROUP}/{VERSION}/workloadprofiles"
 MANUAL = f"{GROUP}/manual"
-MANAGED_BY, MANAGER = "app.kubernetes.io/managed-by", "temper-power"
 LARGEST_STATUS = 16 * 1024
 """Characters. A larger status is not one that the classifier has written."""
 

@@ -5,9 +5,10 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from temper_kube.list_pages import Json, version_of
+from temper_plugin_power.controller.managed import MANAGED_BY, MANAGER
 from temper_plugin_power.controller.nodes import (
     CPU_MODELS,
     GPU_COUNT,
@@ -65,6 +66,10 @@ class Record:
     boost_ghz: float
     slicing_modes: tuple[str, ...] = ()
     """The ways in which its GPUs can be shared."""
+    is_ours: bool = False
+    """Whether the operator has written it."""
+    status: Mapping[str, Any] = field(factory=dict, eq=False)
+    """What the operator has written, nothing of another's."""
 
 
 def stored_twin(item: Json) -> StoredTwin:
@@ -88,7 +93,13 @@ def hardware_record(item: Json) -> Record:
     boost = number_at(item, "status.cpu.landmarks.maxBoostMHz") / MHZ_PER_GHZ
     modes = value_at(item, "status.gpu.slicing.modes")
     sharing = tuple(str(each) for each in modes) if isinstance(modes, list) else ()
-    return Record(hardware_at(item), models["cpu"], models["gpu"], boost, sharing)
+    is_ours = (value_at(item, "metadata.labels") or {}).get(MANAGED_BY) == MANAGER
+    status = value_at(item, "status") if is_ours else None
+    return Record(
+        *(hardware_at(item), models["cpu"], models["gpu"], boost, sharing),
+        is_ours=is_ours,
+        status=status if isinstance(status, Mapping) else {},
+    )
 
 
 def hardware_of(
@@ -109,7 +120,7 @@ def hardware_of(
 
 
 def _with_cpu_power(known: Hardware, node: KnownNode, record: Record | None) -> Hardware:
-    model = cpu_model(_cpu_names(node, record))
+    model = cpu_model(cpu_names(node, record))
     if known.max_watts_per_socket or model is None:
         return known
     watts = model.tdp_watts
@@ -122,7 +133,7 @@ def _with_gpu_power(
 ) -> Hardware:
     if known.max_watts_per_gpu or not known.has_gpu:
         return known
-    names = _gpu_names(node, record)
+    names = gpu_names(node, record)
     given = next((products[name] for name in names if name in products), None)
     model = gpu_model(names)
     if given is None and model is None:
@@ -131,11 +142,13 @@ def _with_gpu_power(
     return evolve(known, max_watts_per_gpu=watts, min_watts_per_gpu=watts * LEAST_GPU_SHARE)
 
 
-def _cpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+def cpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+    """Return the names of the processors of a node, the strongest first."""
     return (*(record.cpu_models if record else ()), *filter(None, (node.label(CPU_MODELS),)))
 
 
-def _gpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+def gpu_names(node: KnownNode, record: Record | None) -> tuple[str, ...]:
+    """Return the names of the GPUs of a node, the strongest first."""
     return (*(record.gpu_models if record else ()), *filter(None, (node.gpu_product,)))
 
 
@@ -143,7 +156,7 @@ def shape_of(node: KnownNode, record: Record | None) -> NodeShape:
     """Return what the choice of performance nodes needs."""
     hardware = hardware_of(node, record)
     watts = hardware.max_watts_per_socket * hardware.sockets
-    model = cpu_model(_cpu_names(node, record))
+    model = cpu_model(cpu_names(node, record))
     usual = 0.0 if model is None else model.boost_ghz
     boost = usual if record is None else record.boost_ghz or usual
     cpus = watts * boost if watts and boost else float(hardware.cores)
@@ -151,8 +164,8 @@ def shape_of(node: KnownNode, record: Record | None) -> NodeShape:
     return NodeShape(
         name=node.name,
         density=cpus + gpus,
-        cpu_models=_cpu_names(node, record),
-        gpu_models=_gpu_names(node, record),
+        cpu_models=cpu_names(node, record),
+        gpu_models=gpu_names(node, record),
         gpus=hardware.gpus,
         has_record=record is not None or bool(node.label(CPU_MODELS) or node.gpu_product),
     )

@@ -6,7 +6,6 @@ manufacturers. A model that is not here is not known, and nothing is guessed for
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
 
 from attrs import frozen
 
@@ -56,29 +55,38 @@ GPUS: Mapping[str, GpuModel] = {
     "V100 SXM2": GpuModel(300),
 }
 
-Model = TypeVar("Model")
 
+def cpu_key(names: Iterable[str]) -> str:
+    """Return the key of the processor that one of *names* names, empty if it is not known.
 
-def cpu_model(names: Iterable[str]) -> CpuModel | None:
-    """Return the processor that one of *names* is the name of, None if it is not known.
-
-    A name has all words of the model: ``Intel(R) Xeon(R) Platinum 8480+``.
+    A name has all words of the key: ``Intel(R) Xeon(R) Platinum 8480+``.
     """
     return _find(CPUS, names)
 
 
-def gpu_model(names: Iterable[str]) -> GpuModel | None:
-    """Return the GPU that one of *names* is the name of: ``NVIDIA-H100-80GB-HBM3``."""
+def gpu_key(names: Iterable[str]) -> str:
+    """Return the key of the GPU that one of *names* names: ``NVIDIA-H100-80GB-HBM3``."""
     return _find(GPUS, names)
 
 
-def _find(models: Mapping[str, Model], names: Iterable[str]) -> Model | None:
+def cpu_model(names: Iterable[str]) -> CpuModel | None:
+    """Return the processor that one of *names* names, None if it is not known."""
+    return CPUS.get(cpu_key(names))
+
+
+def gpu_model(names: Iterable[str]) -> GpuModel | None:
+    """Return the GPU that one of *names* names, None if it is not known."""
+    return GPUS.get(gpu_key(names))
+
+
+def _find(keys: Iterable[str], names: Iterable[str]) -> str:
+    known = [(key, _words(key)) for key in keys]
     for name in names:
         words = _words(name)
-        found = [key for key in models if _words(key) <= words]
+        found = next((key for key, own in known if own <= words), "")
         if found:
-            return models[found[0]]
-    return None
+            return found
+    return ""
 
 
 def _words(name: str) -> frozenset[str]:
