@@ -1,0 +1,191 @@
+"""What happens to an arm when the node does not do as asked. The door is a fake that has faults.
+
+The benchmark is a real command. ``test_train_run.py`` uses the real door for what works.
+"""
+
+import inspect
+
+import pytest
+from attrs import define, evolve, field
+
+from temper_core import InputError, MachineError
+from temper_plugin_trainer.refining.arms import Arms, Pace
+from temper_plugin_trainer.refining.benchmark import Asked
+from temper_plugin_trainer.refining.benchmark_runs import Benchmark, BenchmarkError
+from temper_plugin_trainer.refining.climb import Verdict, Visit
+from temper_plugin_trainer.refining.guardian import Guardian
+from temper_plugin_trainer.refining.guards import Guards
+from temper_plugin_trainer.refining.trial_door import Door, Look
+from temper_plugin_trainer.refining.variants import neighbours, started, tiers_only
+from tests.trainer.refining.surfaces import TABLE
+
+BASELINE, START = tiers_only(TABLE), started(TABLE)
+WITH_ENGINE = next(each for each in neighbours(START) if "-> latency" in each.change)
+USUAL = Look("1", "enforcing", "", "1.1.4", frozenset(), 0.0)
+
+
+@define
+class FaultyDoor:
+    """An agent that enforces, and has the faults that a test sets."""
+
+    pods: tuple[str, ...] = ("shop/db-0",)
+    state: Look = USUAL
+    why_not: str = ""
+    events: dict[str, list[int]] = field(factory=dict)
+    refusal: str = ""
+    begun: list[str] = field(factory=list)
+    in_force: set[str] = field(factory=set)
+
+    def begin(self, profile, seconds):  # noqa: ARG002 - as the door
+        if self.refusal:
+            raise InputError(self.refusal)
+        self.begun.append(profile)
+        self.in_force.add(str(len(self.begun)))
+        return str(len(self.begun))
+
+    def release(self, trial):
+        self.in_force.discard(trial)
+
+    def look(self):
+        return self.state
+
+    def obstacle(self, trial, profile_id):  # noqa: ARG002 - as the door
+        assert trial in self.in_force
+        return self.why_not
+
+    def events_after(self, event, kind):
+        return [{"number": each} for each in self.events.get(kind, []) if each > event]
+
+
+@pytest.fixture(scope="module")
+def guardian(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guardian")
+    settings = folder / "agent.toml"
+    settings.write_text(f'[server]\nlisten = ""\nsocket = "{folder}/none.sock"\n')
+    made = Guardian(settings)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def door():
+    return FaultyDoor()
+
+
+def arms(door, guardian, command="echo 1", engines=20):
+    benchmark = Benchmark(command, Asked("x"), 30.0)
+    pace = Pace(warm_up_s=0.0, in_force_within_s=0.3, engines=engines)
+    return Arms(door, benchmark, Guards("enforcing", 0.5), guardian, pace, first_event=7)
+
+
+def visit(variant, trial=1):
+    return Visit(variant, trial, 0)
+
+
+def test_the_fake_has_the_methods_of_the_door_with_the_same_parameters():
+    for name, method in inspect.getmembers(FaultyDoor, inspect.isfunction):
+        if not name.startswith("_"):
+            real = inspect.signature(getattr(Door, name))
+            assert [*inspect.signature(method).parameters] == [*real.parameters]
+
+
+def test_an_arm_is_one_trial_for_all_visits_in_a_row(door, guardian):
+    made = arms(door, guardian)
+
+    values = [made.answer(visit(each)).value for each in (START, START, BASELINE)]
+
+    assert values == [1.0, 1.0, 1.0]
+    assert door.begun == [START.text, BASELINE.text]
+    assert door.in_force == {"2"}
+
+
+def test_an_arm_that_does_not_get_in_force_is_given_up_and_its_trial_ended(door, guardian):
+    door.why_not = "waits for the next engine"
+
+    reading = arms(door, guardian).answer(visit(START))
+
+    assert (reading.value, reading.verdict) == (None, Verdict.NOT_IN_FORCE)
+    assert reading.why == "not in force within 0.3 s: waits for the next engine"
+    assert door.in_force == set()
+
+
+def test_an_agent_that_left_its_mode_ends_the_run(door, guardian):
+    door.why_not = "safe_mode"
+    door.state = evolve(USUAL, mode="safe_mode", why="requested")
+
+    with pytest.raises(MachineError, match=r"safe_mode \(requested\).*the same command continues"):
+        arms(door, guardian).answer(visit(START))
+
+    assert door.in_force == set()
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ({"state": evolve(USUAL, violations=frozenset({"stall of web"}))}, "violation: stall"),
+        ({"state": evolve(USUAL, mode="safe_mode")}, "the agent is in safe_mode"),
+        ({"events": {"engine_ejected": [9]}}, "the engine was ejected"),
+    ],
+)
+def test_a_guard_ends_the_trial(door, guardian, fault, why):
+    for name, value in fault.items():
+        setattr(door, name, value)
+
+    reading = arms(door, guardian).answer(visit(START))
+
+    assert reading.verdict is Verdict.ENDED
+    assert why in reading.why
+    assert door.in_force == set()
+
+
+def test_a_guard_ends_a_benchmark_that_still_runs(door, guardian):
+    door.events = {"engine_ejected": [9]}
+
+    reading = arms(door, guardian, "sleep 300").answer(visit(START))
+
+    assert reading.why == "the engine was ejected"
+
+
+def test_an_ejection_ends_one_trial_and_not_those_after_it(door, guardian):
+    made = arms(door, guardian)
+    door.events = {"engine_ejected": [3, 9]}
+
+    verdicts = [made.answer(visit(START)).value for _ in range(2)]
+
+    assert verdicts == [None, 1.0]
+
+
+def test_violations_of_the_baseline_end_no_trial(door, guardian):
+    made = arms(door, guardian)
+    door.state = evolve(USUAL, violations=frozenset({"old of shop"}))
+
+    made.answer(visit(BASELINE, trial=0))
+
+    assert made.answer(visit(START)).value == 1.0
+
+
+def test_no_engine_is_asked_for_beyond_the_budget_and_hints_go_on(door, guardian):
+    made = arms(door, guardian, engines=2)
+    made.answer(visit(START))
+    door.events = {"engine_reloaded": [8, 9]}
+
+    refused, hinted = made.answer(visit(WITH_ENGINE)), made.answer(visit(BASELINE))
+
+    assert refused.verdict is Verdict.NOT_IN_FORCE
+    assert refused.why == "it needs another engine, and 2 were used"
+    assert hinted.value == 1.0
+    assert WITH_ENGINE.text not in door.begun
+
+
+def test_a_benchmark_that_fails_with_the_tier_alone_ends_the_run(door, guardian):
+    with pytest.raises(BenchmarkError, match="exit code 1"):
+        arms(door, guardian, "false").answer(visit(BASELINE, trial=0))
+
+    assert door.in_force == set()
+
+
+def test_a_profile_that_the_agent_refuses_is_told_with_its_change(door, guardian):
+    door.refusal = "pods: 'shop/db-0' is in trial 4 of ops"
+
+    with pytest.raises(InputError, match="the whole profile: pods: 'shop/db-0' is in trial 4"):
+        arms(door, guardian).answer(visit(START))
