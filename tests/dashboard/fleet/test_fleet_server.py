@@ -83,6 +83,17 @@ def until_node(client, name, is_so):
     raise AssertionError(found)
 
 
+def another_round(client):
+    """Wait for a round that begins after this one."""
+    seen = client.get("/fleet/nodes").json()["at"]
+    later = {seen}
+    for _ in range(2000):
+        later.add(client.get("/fleet/nodes").json()["at"])
+        if len(later) > 2:
+            return
+    raise AssertionError(later)
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -168,9 +179,15 @@ def test_a_login_without_the_token_is_refused_in_one_line(client, body, status):
 
 
 def test_a_form_of_another_site_cannot_enter(client):
-    refused = client.post("/login", data={"token": TOKEN})
+    body = json.dumps({"token": TOKEN})
+    forms = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 
-    assert refused.status_code == 400
+    answers = [
+        client.post("/login", content=body, headers={"content-type": form}) for form in forms
+    ]
+
+    assert {each.status_code for each in answers} == {400}
+    assert client.get("/fleet/nodes").status_code == 401
 
 
 def test_nodes_are_told_with_what_their_agents_answer(entered):
@@ -205,6 +222,7 @@ def test_an_agent_that_stops_answering_is_away_since_then_with_its_last_answer(
     made.answers[proxied("n1")] = answer
 
     away = until_node(entered, "n1", lambda each: each["state"] == "away")
+    another_round(entered)
     later = until_node(entered, "n1", lambda each: each["state"] == "away")
 
     assert away["why"].startswith("its agent temper-agent-n1 does not answer: ")
