@@ -116,7 +116,8 @@ def test_the_history_of_a_node_comes_from_the_prometheus_that_scrapes_it(entered
     chart = entered.get_by_role("img", name="Share of time in which a task waited")
 
     until(lambda: _has_value(entered, chart), "a value of the Prometheus")
-    assert entered.get_by_role("img", name="Reclaimed").locator("canvas").count() == 1
+    background = entered.get_by_role("img", name="CPU time of background work")
+    assert background.locator("canvas").count() == 1
     assert grave(entered) == []
 
 

@@ -72,7 +72,7 @@ function Charts({ points }) {
   }
   return html`<div class="charts">
     <${Chart} title="Share of time in which a task waited for a CPU (PSI)" times=${points.at} write=${percent} series=${[["some", points.wait, "--bad"]]} />
-    <${Chart} title="Reclaimed: CPU time of background work, in CPUs" times=${points.at} write=${cpus} series=${[["background", points.background_cpus, "--good"]]} />
+    <${Chart} title="CPU time of background work, in CPUs. A part of it is reclaimed" times=${points.at} write=${cpus} series=${[["background", points.background_cpus, "--good"]]} />
     <${Chart} title="Broken promises" times=${points.at} write=${count} series=${[["violations", points.violations, "--main"]]} />
   </div>`;
 }
