@@ -27,6 +27,7 @@ _HOMES = {
         "PluginError",
         "TemperError",
     ),
+    "temper_core.foreign_writers": ("foreign_writer",),
     "temper_core.hookspecs": ("hookimpl",),
     "temper_core.http.address": ("Address", "parse_address"),
     "temper_core.http.bounded_server": ("BoundedServer",),

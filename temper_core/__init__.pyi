@@ -14,6 +14,7 @@ from temper_core.errors import (
     PluginError,
     TemperError,
 )
+from temper_core.foreign_writers import foreign_writer
 from temper_core.hookspecs import hookimpl
 from temper_core.http.address import Address, parse_address
 from temper_core.http.bounded_server import BoundedServer
@@ -236,6 +237,7 @@ __all__ = [
     "fit",
     "fit_body",
     "fit_settings",
+    "foreign_writer",
     "group_stays",
     "hookimpl",
     "image_sign",

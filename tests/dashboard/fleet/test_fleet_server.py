@@ -236,6 +236,45 @@ def test_an_agent_that_stops_answering_is_away_since_then_with_its_last_answer(
     assert until_node(entered, "n1", lambda each: each["state"] == "answers")["why"] == ""
 
 
+def _no_json(constant):
+    raise ValueError(f"a browser cannot read {constant}")
+
+
+def test_an_agent_with_sums_beyond_all_numbers_leaves_the_page_of_all_nodes_readable(entered, made):
+    pods = [{"pod": "a", "cpu_used": 1.7e308}, {"pod": "b", "cpu_used": 1.7e308}]
+    made.answers[proxied("n1")] = (200, {**OBSERVED, "pods": pods}, OWN)
+
+    def is_summed(each):
+        return each["seen"] and each["seen"]["pods_cpu"] == 0.0
+
+    until_node(entered, "n1", is_summed)
+    text = entered.get("/fleet/nodes").text
+
+    assert json.loads(text, parse_constant=_no_json)["nodes"]
+
+
+def test_an_agent_with_an_observation_beyond_its_bound_is_away(entered, made, monkeypatch):
+    made.answers[proxied("n1")] = (200, {**OBSERVED, "reason": "x" * 5_000}, OWN)
+    until_node(entered, "n1", lambda each: each["seen"] and each["seen"]["reason"])
+    monkeypatch.setattr(survey, "LARGEST_OBSERVATION", 4_000)
+
+    away = until_node(entered, "n1", lambda each: each["state"] == "away")
+
+    assert "an answer is larger than 4000 bytes" in away["why"]
+    assert nodes_of(entered)["n2"]["state"] == "answers"
+
+
+def test_words_without_end_are_refused(entered):
+    assert entered.get("/fleet/pods", params={"find": "a " * 100}).status_code == 200
+
+    refused = entered.get("/fleet/pods", params={"find": "a " * 101})
+
+    assert (refused.status_code, refused.json()) == (
+        400,
+        {"error": "find must have at most 200 characters"},
+    )
+
+
 def test_an_agent_of_another_version_is_shown_as_far_as_it_can_be_read(entered, made):
     other = {"mode": "new mode", "pods": [{"pod": 5}], "machine": None}
     made.answers[proxied("n1")] = (200, other, {"server": "temper/9.9"})

@@ -1,6 +1,7 @@
 """``temper train run`` on a real agent that observes, with real benchmark commands."""
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tests.trainer.refining.surfaces import PROFILE
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HERE = Path(__file__).parent
 FOUND, NOTHING, INVALID, UNABLE = 0, 1, 2, 3
+OTHER = 12345
 
 
 class TrainRun:
@@ -243,3 +245,32 @@ def test_a_workload_is_a_plain_name(train, name):
     assert done.returncode == INVALID
     assert "--workload" in done.stderr
     assert not train.artifacts.exists()
+
+
+def _of_another_user(directory):
+    directory.mkdir(parents=True)
+    os.chown(directory, OTHER, OTHER)
+
+
+def _for_everybody(directory):
+    directory.mkdir(parents=True)
+    directory.chmod(0o777)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving a directory away needs root")
+@pytest.mark.parametrize("made", [_of_another_user, _for_everybody])
+@pytest.mark.parametrize("place", ["artifacts", "record"])
+def test_no_link_of_another_user_is_followed(train, tmp_path, made, place):
+    target = tmp_path / "target"
+    target.write_text("kept")
+    made(getattr(train, place))
+    train.record.mkdir(exist_ok=True)
+    for name in ("journal.jsonl", ".REPORT.md.new"):
+        (train.record / name).symlink_to(target)
+
+    done = train.run("--rehearse", "--trials", 1)
+
+    assert done.returncode == INVALID
+    assert done.stderr.startswith("temper: --artifacts: ")
+    assert done.stderr.count("\n") == 1
+    assert target.read_text() == "kept"

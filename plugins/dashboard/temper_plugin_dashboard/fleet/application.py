@@ -34,6 +34,8 @@ USUAL_HOURS = 6
 MOST_QUERIES = 4
 """Nodes whose history is asked for at a time."""
 MOST_PODS = 500
+LONGEST_WORDS = 200
+"""Characters of the words by which pods are found."""
 FLEET, NODE, LOGIN = "fleet.html", "index.html", "login.html"
 _REVALIDATED = {"cache-control": "no-cache"}
 _WHOLE = re.compile(r"[0-9]{1,5}", re.ASCII)
@@ -124,7 +126,10 @@ class FleetServer:
         await self._rounds.first()
         words = request.query_params.get("find", "")
         node = request.query_params.get("node", "")
-        return _answer(find_pods(self._survey.nodes.values(), words, node, MOST_PODS))
+        if len(words) > LONGEST_WORDS:
+            raise InputError(f"find must have at most {LONGEST_WORDS} characters")
+        nodes = self._survey.nodes.values()
+        return _answer(await asyncio.to_thread(find_pods, nodes, words, node, MOST_PODS))
 
     async def _of_node(self, request: Request) -> Response:
         await self._rounds.first()

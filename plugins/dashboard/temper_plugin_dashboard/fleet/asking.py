@@ -52,15 +52,16 @@ class AgentDoor:
         self._idle: deque[Connection] = deque()
         self._is_closed = False
 
-    def ask(self, agent: Agent, path: str) -> Content:
+    def ask(self, agent: Agent, path: str, most_bytes: int = LARGEST_BYTES) -> Content:
         """Return the agent's answer to GET *path*, which begins with a slash.
 
-        Raises AgentRefusalError for a refusal, and MachineError if there is no answer.
+        Raises AgentRefusalError for a refusal, and MachineError if there is no answer, or one of
+        more than *most_bytes*.
         """
         try:
             if self._way == Way.POD:
-                return _ask_pod(agent, path)
-            return self._ask_by_proxy(agent.proxy_path + path)
+                return _ask_pod(agent, path, most_bytes)
+            return self._ask_by_proxy(agent.proxy_path + path, most_bytes)
         except RefusalError as error:
             raise AgentRefusalError(error.status, _reason(error.message)) from error
 
@@ -70,15 +71,15 @@ class AgentDoor:
         while self._idle:
             self._idle.pop().close()
 
-    def _ask_by_proxy(self, path: str) -> Content:
+    def _ask_by_proxy(self, path: str, most_bytes: int) -> Content:
         with self._connection() as (connection, is_warm):
             try:
-                return connection.content(path, most_bytes=LARGEST_BYTES)
+                return connection.content(path, most_bytes=most_bytes)
             except UnreachableError as error:
                 if not is_warm or isinstance(error.__cause__, TimeoutError):
                     raise
                 # The server has closed the idle connection.
-                return connection.content(path, most_bytes=LARGEST_BYTES)
+                return connection.content(path, most_bytes=most_bytes)
 
     @contextmanager
     def _connection(self) -> Iterator[tuple[Connection, bool]]:
@@ -98,12 +99,12 @@ class AgentDoor:
             self._idle.append(connection)
 
 
-def _ask_pod(agent: Agent, path: str) -> Content:
+def _ask_pod(agent: Agent, path: str, most_bytes: int) -> Content:
     if not agent.address:
         raise MachineError(f"the pod {agent.pod} has no address")
     access = Access(agent.address, agent.port, is_tls=False)
     with Connection(access, ANSWER_S) as connection:
-        return connection.content(path, most_bytes=LARGEST_BYTES)
+        return connection.content(path, most_bytes=most_bytes)
 
 
 def _reason(message: str) -> str:

@@ -1,5 +1,6 @@
 """What the fleet page shows of a node, from its agent's ``/observe``. Any version can be read."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -86,7 +87,9 @@ def _pod(row: Row) -> PodRow:
 
 
 def _sum(pods: Iterable[PodRow]) -> float:
-    return round(sum(pod.cpu_used or 0.0 for pod in pods), 4)
+    """Return the CPU time of *pods*, 0 if it is no finite number, which JSON has no text for."""
+    total = sum(pod.cpu_used or 0.0 for pod in pods)
+    return round(total, 4) if math.isfinite(total) else 0.0
 
 
 def _short(row: Row, key: str) -> str:

@@ -16,13 +16,13 @@ def find_pods(nodes: Iterable[NodeState], words: str, node: str, most: int) -> M
     With *node* only those of that node. Pods of nodes that are away are the last known ones, and
     say so by ``is_old``. ``total`` counts all that match.
     """
-    needles = words.lower().split()
+    needles = {*words.lower().split()}
     found = [
         (row, state)
         for state in nodes
         if node in ("", state.node)
         for row in _pods(state)
-        if all(needle in _text(row, state) for needle in needles)
+        if _has(needles, _text(row, state))
     ]
     busiest = heapq.nlargest(most, found, key=lambda each: each[0].cpu_used or 0.0)
     rows = [
@@ -34,6 +34,10 @@ def find_pods(nodes: Iterable[NodeState], words: str, node: str, most: int) -> M
 
 def _pods(state: NodeState) -> Iterator[PodRow]:
     yield from state.summary.pods if state.summary else ()
+
+
+def _has(needles: Iterable[str], text: str) -> bool:
+    return all(needle in text for needle in needles)
 
 
 def _text(row: PodRow, state: NodeState) -> str:

@@ -23,6 +23,8 @@ SLOW_S = 2.0
 ROUND_S = 60.0
 """The deadline of a round. The agents that are left then keep their last state."""
 OBSERVATION = "/observe?top=1"
+LARGEST_OBSERVATION = 4 * 1024 * 1024
+"""Bytes. Parsed it may take thirty times as much memory, so one is parsed at a time."""
 SERVER = "temper/"
 
 
@@ -84,6 +86,7 @@ class Survey:
         self._namespace = namespace
         self._clock = clock
         self._changing = threading.Lock()
+        self._parsing = threading.Lock()
         self._pool = ThreadPoolExecutor(AT_ONCE, "agents")
         self.nodes: Mapping[str, NodeState] = {}
         self.problem = ""
@@ -124,14 +127,12 @@ class Survey:
     def _asked(self, agent: Agent) -> NodeState:
         known, began = self.nodes.get(agent.node), time.monotonic()
         try:
-            answer = self._door.ask(agent, OBSERVATION)
-            document = parse_tenant_json(answer.body)
-            if not isinstance(document, dict):
-                raise ValueError("the answer is not an object")  # noqa: TRY004, TRY301 - as a damaged one
+            answer = self._door.ask(agent, OBSERVATION, LARGEST_OBSERVATION)
+            took_s = time.monotonic() - began
+            summary = self._summary(answer.body)
         except (MachineError, ValueError) as error:
             why = f"its agent {agent.pod} does not answer: {error}"
             return self._began(evolve(_known(known, agent), state=State.AWAY, why=why), known)
-        took_s = time.monotonic() - began
         server = str(answer.headers.get("server", ""))
         version = server.removeprefix(SERVER) if server.startswith(SERVER) else ""
         state, why = _judged(version, took_s)
@@ -143,9 +144,17 @@ class Survey:
             version=version,
             answered_at=self._clock(),
             took_s=round(took_s, 3),
-            summary=summarize(document),
+            summary=summary,
         )
         return self._began(told, known)
+
+    def _summary(self, body: bytes) -> NodeSummary:
+        """Return the summary of an observation. Raises ValueError if it is no JSON object."""
+        with self._parsing:
+            document = parse_tenant_json(body)
+            if not isinstance(document, dict):
+                raise ValueError("the answer is not an object")  # noqa: TRY004 - as a damaged one
+            return summarize(document)
 
     def _away(self, away: Away) -> NodeState:
         known = self.nodes.get(away.node)

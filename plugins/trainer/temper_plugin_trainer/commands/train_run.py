@@ -9,7 +9,14 @@ from typing import Any
 import click
 from attrs import define
 
-from temper_core import InputError, MachineError, configure_logs, load_settings, read_machine
+from temper_core import (
+    InputError,
+    MachineError,
+    configure_logs,
+    foreign_writer,
+    load_settings,
+    read_machine,
+)
 from temper_core.console import (
     EXIT_FINDINGS,
     FiniteRange,
@@ -163,11 +170,26 @@ def _directory(artifacts: Path, workload: str) -> Path:
     if Path(workload).name != workload or workload.startswith("."):
         raise InputError(f"--workload {printable(workload)}: must be a plain name")
     directory = artifacts / workload
+    _require_own(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{directory}: {error.strerror or error}") from error
+    _require_own(directory)
     return directory
+
+
+def _require_own(directory: Path) -> None:
+    """Raise InputError if another user may change *directory*, or what is above it.
+
+    Links of such a user could lead what is written there to any file.
+    """
+    known = next(place for place in (directory, *directory.absolute().parents) if place.exists())
+    if who := foreign_writer(known):
+        raise InputError(
+            f"--artifacts: {printable(who)}, so links there could lead the record to other files; "
+            "name a directory that only this user or root may write"
+        )
 
 
 @define

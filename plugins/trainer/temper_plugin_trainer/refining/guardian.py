@@ -26,9 +26,10 @@ class Guardian:
 
     def __init__(self, settings: Path | None) -> None:
         arguments = [str(settings)] if settings else []
-        # Its own session, so that neither Ctrl-C nor the end of the terminal reaches it.
+        # Its own session, so that neither Ctrl-C nor the end of the terminal reaches it. Without -P
+        # modules are imported from the working directory, which may be another user's.
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter
-            [sys.executable, "-m", __spec__.name, *arguments],
+            [sys.executable, "-P", "-m", __spec__.name, *arguments],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
