@@ -49,7 +49,7 @@ class FaultyDoor:
     def look(self):
         return self.state
 
-    def obstacle(self, trial, profile_id):  # noqa: ARG002 - as the door
+    def obstacle(self, trial, profile_id, sizes):  # noqa: ARG002 - as the door
         assert trial in self.in_force
         return self.why_not
 

@@ -48,9 +48,15 @@ def test_an_exclusive_group_is_changed_by_whole_cores_weight_and_slice():
     ]
 
 
-def test_a_fraction_without_a_request_goes_by_half():
-    assert "compute: cpu_fraction 0.5 -> 0.75" in changes(EXCLUSIVE)
-    assert "compute: cpu_fraction 0.5 -> 0.333" in changes(EXCLUSIVE)
+def test_without_a_request_a_fraction_is_left_as_it_is():
+    assert not [each for each in changes(EXCLUSIVE) if "cpu_fraction" in each]
+
+
+@pytest.mark.parametrize(
+    ("request_millis", "cores"), [(None, {}), (4_000, {"compute": 2}), (4_100, {"compute": 3})]
+)
+def test_exclusive_groups_have_whole_cores_of_the_request(request_millis, cores):
+    assert started(tomllib.loads(EXCLUSIVE)).exclusive_cores(request_millis) == cores
 
 
 def test_no_fraction_asks_for_more_cores_than_the_request_has():

@@ -264,6 +264,7 @@ class _Run:
             pace=Pace(options["warm_up"], options["in_force_within"], options["engines"]),
             first_event=self.door.last_event(),
             minutes=options["minutes"],
+            request_millis=self.request,
             waiting=lambda why: progress.show(f"waiting: {why}"),
         )
         if journal.left:

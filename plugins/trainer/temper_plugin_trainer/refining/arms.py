@@ -54,6 +54,7 @@ class Arms:
         first_event: The last event before the run.
         engines_before: Engines that the run used before it was interrupted.
         minutes: After this time no block begins, except those of the confirmation.
+        request_millis: The pod's CPU request, None if it is unknown.
         waiting: Called with what an arm waits for.
 
     """
@@ -66,6 +67,7 @@ class Arms:
     first_event: int
     engines_before: int = 0
     minutes: float | None = None
+    request_millis: int | None = None
     waiting: Callable[[str], None] = lambda _: None
     unit: str = field(default="", init=False)
     better: str = field(default="", init=False)
@@ -116,7 +118,7 @@ class Arms:
         self.close()
         seconds = needed_s + self.pace.warm_up_s + self.pace.in_force_within_s
         self._begin(visit.variant, min(LONGEST_TRIAL_S, seconds))
-        self._wait_until_in_force(visit.variant.table["id"])
+        self._wait_until_in_force(visit.variant)
         self._wait(self.pace.warm_up_s)
 
     @property
@@ -139,9 +141,10 @@ class Arms:
         self.guardian.tell(TRIAL, self._trial)
         self._current, self._until = variant, time.monotonic() + seconds
 
-    def _wait_until_in_force(self, profile_id: str) -> None:
+    def _wait_until_in_force(self, variant: Variant) -> None:
+        profile_id, sizes = variant.table["id"], variant.exclusive_cores(self.request_millis)
         ends_at = time.monotonic() + self.pace.in_force_within_s
-        while why := self.door.obstacle(self._trial, profile_id):
+        while why := self.door.obstacle(self._trial, profile_id, sizes):
             self.waiting(why)
             if time.monotonic() > ends_at:
                 self._give_up(why)

@@ -14,6 +14,8 @@ WAITING = "waiting"
 ENGINE_STARTED = "engine_reloaded"
 ENGINE_EJECTED = "engine_ejected"
 THREADS = 1
+KEPT_OF_LONG_NAMES = 54
+"""Characters that the agent keeps of the name of a layer that is too long."""
 
 
 @frozen
@@ -70,9 +72,10 @@ class Door:
             waits=sum(number(row, "run_delay") or 0.0 for row in others),
         )
 
-    def obstacle(self, trial: str, profile_id: str) -> str:
+    def obstacle(self, trial: str, profile_id: str, sizes: Mapping[str, int]) -> str:
         """Return why *trial* is not in force as it would be alone. Empty if it is.
 
+        *sizes* has the whole cores of its exclusive groups, as far as they are known.
         The agent keeps layers for minutes after a trial. While one is left without pods, the
         CPUs that it owns are missing elsewhere, and the node is not in the state of this trial.
         """
@@ -85,18 +88,8 @@ class Door:
             return ""
         if text(state, "mode") != ENFORCING or text(state, "detail"):
             return f"{text(state, 'mode')} {text(state, 'detail') or text(state, 'reason')}"
-        return self._other_layers(profile_id)
-
-    def _other_layers(self, profile_id: str) -> str:
         plan = self._ask("/plan")
-        for note in rows(plan, "notes"):
-            if text(note, "code") == WAITING and text(note, "subject").startswith(profile_id):
-                return text(note, "message")
-        for layer in rows(plan, "layers"):
-            is_ours = text(layer, "name").startswith(f"{profile_id}.")
-            if is_ours and layer.get("cpus_max") and not layer.get("pods"):
-                return f"the layer {text(layer, 'name')} of another arm still owns CPUs"
-        return ""
+        return _other_layers(plan, profile_id) or _other_size(plan, profile_id, sizes)
 
     def cpu_request_millis(self) -> int | None:
         """Return the CPU request of the pod, None if it has none or there are several pods."""
@@ -130,3 +123,27 @@ class Door:
 
 def _named(violation: Mapping[str, Any]) -> str:
     return f"{text(violation, 'invariant')} of {text(violation, 'subject')}"
+
+
+def _other_layers(plan: Mapping[str, Any], profile_id: str) -> str:
+    """Return what the plan lacks, or has left of another arm."""
+    for note in rows(plan, "notes"):
+        if text(note, "code") == WAITING and text(note, "subject").startswith(f"{profile_id}."):
+            return text(note, "message")
+    for layer in rows(plan, "layers"):
+        is_ours = text(layer, "name").startswith(f"{profile_id}.")
+        if is_ours and layer.get("cpus_max") and not layer.get("pods"):
+            return f"the layer {text(layer, 'name')} of another arm still owns CPUs"
+    return ""
+
+
+def _other_size(plan: Mapping[str, Any], profile_id: str, sizes: Mapping[str, int]) -> str:
+    """Return which exclusive group has no layer, or one of another size than it asks for."""
+    of_a_core = int(number(table(plan, "machine"), "threads_per_core") or 1)
+    for group, cores in sizes.items():
+        start = f"{profile_id}.{group}."[:KEPT_OF_LONG_NAMES]
+        own = [row for row in rows(plan, "layers") if text(row, "name").startswith(start)]
+        owned = int(number(own[0], "cpus_max") or 0) if own else 0
+        if owned != cores * of_a_core:
+            return f"the group {group} has {owned} CPUs of its own, not {cores * of_a_core}"
+    return ""

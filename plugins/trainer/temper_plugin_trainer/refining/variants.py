@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
@@ -21,10 +21,9 @@ FIRST_SLICES_US = (1_000, 20_000)
 SLICE_LIMITS_US = (100, 1_000_000)
 FIRST_WEIGHTS = (50, 200)
 WEIGHT_LIMITS = (1, 10_000)
-FRACTION_STEP = 1.5
-"""Factor between fractions if the pod's CPU request is unknown."""
 LONGEST_ID = 63
 MILLIS = 1_000
+THOUSANDTHS = 1_000
 
 Group = dict[str, Any]
 
@@ -74,6 +73,16 @@ class Variant:
         if slices:
             needs.add(("the tier's slice", min(slices)))
         return frozenset(needs)
+
+    def exclusive_cores(self, request_millis: int | None) -> Mapping[str, int]:
+        """Return the whole cores of each exclusive group. Empty if the request is unknown."""
+        if request_millis is None:
+            return {}
+        return {
+            str(group["name"]): _cores(group.get("cpu_fraction", 1.0), request_millis)
+            for group in self.groups
+            if treatment_of(group) == OWN_LAYER
+        }
 
 
 def treatment_of(group: Group) -> str:
@@ -158,17 +167,18 @@ def _beside(treatment: str) -> Iterator[str]:
 
 
 def _fractions(fraction: float | None, request_millis: int | None) -> Iterator[float]:
-    now = 1.0 if fraction is None else fraction
+    """Yield the fractions with a core more and a core less. None if the request is unknown."""
     if request_millis is None:
-        wanted = [now * FRACTION_STEP, now / FRACTION_STEP]
-    else:
-        cores = math.ceil(round(request_millis * now / MILLIS, 6))
-        most = math.ceil(request_millis / MILLIS)
-        wanted = [c * MILLIS / request_millis for c in (cores + 1, cores - 1) if c <= most]
-    for each in wanted:
-        rounded = math.floor(1_000 * min(1.0, each)) / 1_000
-        if 0.0 < rounded != now:
-            yield rounded
+        return
+    now = 1.0 if fraction is None else fraction
+    cores, most = _cores(now, request_millis), _cores(1.0, request_millis)
+    for each in (cores + 1, cores - 1):
+        if 0 < each <= most:
+            yield math.floor(THOUSANDTHS * min(1.0, each * MILLIS / request_millis)) / THOUSANDTHS
+
+
+def _cores(fraction: float, request_millis: int) -> int:
+    return math.ceil(round(request_millis * fraction / MILLIS, 6))
 
 
 def _doubled(value: int | None, first: tuple[int, int], limits: tuple[int, int]) -> Iterator[int]:
