@@ -178,6 +178,13 @@ def test_a_login_without_the_token_is_refused_in_one_line(client, body, status):
     assert client.get("/fleet/nodes").status_code == 401
 
 
+@pytest.mark.parametrize("name", ["n1", "https:evil.example", "javascript:alert(1)"])
+def test_no_name_of_a_node_leads_to_another_site(client, name):
+    led = client.get(f"/node/{name}", follow_redirects=False)
+
+    assert (led.status_code, led.headers["location"]) == (308, f"./{name}/")
+
+
 def test_a_form_of_another_site_cannot_enter(client):
     body = json.dumps({"token": TOKEN})
     forms = ("application/x-www-form-urlencoded", "multipart/form-data", "text/plain")

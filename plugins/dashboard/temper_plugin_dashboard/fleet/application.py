@@ -154,9 +154,12 @@ class FleetServer:
 
 
 async def _with_slash(request: Request) -> Response:
-    """Lead to the address that the page's relative addresses need."""
+    """Lead to the address that the page's relative addresses need.
+
+    Without the dot a browser takes the name ``https:host`` for another site.
+    """
     name = request.url.path.rpartition("/")[2]
-    return RedirectResponse(f"{name}/", HTTPStatus.PERMANENT_REDIRECT)
+    return RedirectResponse(f"./{name}/", HTTPStatus.PERMANENT_REDIRECT)
 
 
 def _telling(handler: Handler) -> Handler:
