@@ -1,12 +1,14 @@
 """The operator with a real API server and a real Prometheus."""
 
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from attrs import evolve
 
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.operator import FacilitySettings
-from tests.control_plane.cluster import wait_until
+from tests.control_plane.cluster import pod, wait_until
 from tests.kubernetes.power.conftest import GROUP, SETTINGS
 from tests.power.power_series import Exported
 from tests.rightsizer.fleet_series import make_blocks, serving
@@ -80,3 +82,49 @@ def test_the_twins_of_nodes_follow_the_facility(yard, tmp_path):
     assert told["measuredPUE"] == 1.25
     assert told["predictedCoolingStressScore"] == 20
     assert told["predictedPsuStressScore"] == 40
+
+
+PODS, WORKLOADS = 5000, 50
+
+
+def owned(yard, number):
+    """Make a pod of one of the workloads on the node of the yard."""
+    name = f"app-{number % WORKLOADS}"
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": name}
+    made = pod(f"{name}-{number}", yard.node, yard.namespace, cpu="1", limit="2")
+    made["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    yard.cluster.make(made)
+
+
+def measured_workloads(yard):
+    path = f"{GROUP}/namespaces/{yard.namespace}/workloadprofiles"
+    items = yard.cluster.client.get(path).json().get("items", [])
+    return sum((each.get("status") or {}).get("confidence", 0) > 0.3 for each in items)
+
+
+def asked(page):
+    """Return how often each signal was asked for."""
+    found = re.findall(r'temper_power_query_seconds_count\{signal="(\w+)"\} ([0-9.]+)', page)
+    return {signal: float(count) for signal, count in found}
+
+
+def test_five_thousand_pods_are_classified_in_one_cycle_with_twenty_queries_at_most(yard, tmp_path):
+    series = Exported(int(time.time()), samples=3)
+    for number in range(PODS):
+        name = f"app-{number % WORKLOADS}-{number}"
+        series.usage(yard.namespace, name, 0.9, GIB / 100)
+        series.new_kepler(yard.namespace, name, package=9, dram=1)
+        series.old_kepler(yard.namespace, name, package=9, dram=1)
+    make_blocks(tmp_path, [*series.lines, "# EOF"])
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: owned(yard, number), range(PODS)))
+    with serving(tmp_path) as address:
+        given = evolve(SETTINGS.classifier, prometheus_url=address, interval="10s")
+        operator = yard.operator(evolve(SETTINGS, classifier=given))
+        wait_until(lambda: measured_workloads(yard) == WORKLOADS, "all are measured", 120.0)
+        counts = asked(operator.page().decode())
+    path = f"/api/v1/namespaces/{yard.namespace}/pods"
+    yard.cluster.client.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
+
+    assert counts["families"] == 1
+    assert sum(counts.values()) <= 20
