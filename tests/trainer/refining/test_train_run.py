@@ -175,6 +175,19 @@ def test_a_journal_of_another_run_is_refused_by_the_option_that_differs(train):
     assert "is of a run with another trials" in done.stderr
 
 
+@pytest.mark.parametrize("damage", [{"verdict": "x", "value": None}, {"violations": 5}])
+def test_a_damaged_measurement_is_one_line(train, damage):
+    train.run("--rehearse", "--trials", 1)
+    header, first, *others = train.journal
+    lines = [header, json.dumps({**json.loads(first), **damage}), *others]
+    (train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
+
+    done = train.run("--rehearse", "--trials", 1)
+
+    assert done.returncode == INVALID
+    assert done.stderr.splitlines()[-1].endswith("journal.jsonl: line 2: is no measurement")
+
+
 @pytest.mark.parametrize(
     ("benchmark", "code", "why"),
     [

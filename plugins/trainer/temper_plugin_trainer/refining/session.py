@@ -76,6 +76,14 @@ class Session:
                 f"{self.journal.path}: measurement {self.measured + 1} is of another arm than "
                 "this version of temper asks for; begin anew with another --artifacts"
             )
+        try:
+            return self._measured(row)
+        except (TypeError, ValueError) as error:
+            line = self.measured + 2
+            raise InputError(f"{self.journal.path}: line {line}: is no measurement") from error
+
+    def _measured(self, row: Mapping[str, Any]) -> Reading:
+        """Take a recorded line. Raise TypeError or ValueError if it is malformed."""
         guards = self.arms.guards
         guards.known |= {*map(str, row.get("violations") or ())}
         guards.most_waits = max(guards.most_waits, number(row, "waits") or 0.0)
