@@ -1,0 +1,103 @@
+"""The Debian package, installed, used and purged by the real dpkg in a root of its own."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+INSTALL = "dpkg --install /tmp/temper.deb >/dev/null"
+AGENT = """
+printf '[server]\\nlisten = \"\"\\n' >/tmp/agent.toml
+temper agent --observe-only --settings /tmp/agent.toml >/tmp/log 2>&1 &
+for _ in $(seq 60); do
+    temper observe --settings /tmp/agent.toml -o json >/tmp/seen && break
+    sleep 0.5
+done
+kill %1
+wait %1 || true
+cat /tmp/seen
+"""
+
+
+def content(package):
+    listed = subprocess.run(
+        ["dpkg-deb", "--contents", package], check=True, capture_output=True, text=True
+    )
+    return {line.split()[5].lstrip("."): line.split()[0] for line in listed.stdout.splitlines()}
+
+
+def test_the_package_has_the_program_the_unit_and_the_pages(package):
+    files = content(package)
+
+    for path in (
+        "/usr/bin/temper",
+        "/usr/bin/kubectl-temper",
+        "/lib/systemd/system/temper.service",
+        "/usr/share/man/man1/temper-plan.1.gz",
+        "/usr/share/bash-completion/completions/temper",
+        "/usr/share/doc/temper-agent/copyright",
+        "/usr/share/doc/temper-agent/LICENSE-GPL-2.0-only",
+    ):
+        assert path in files, path
+    assert not any("/pytest/" in path or "/sphinx/" in path for path in files)
+    assert not any("w" in mode[5:] for mode in files.values() if mode[0] != "l")
+
+
+def test_no_path_of_the_build_is_in_it(package, tmp_path):
+    subprocess.run(["dpkg-deb", "--extract", package, tmp_path], check=True)
+
+    here = str(Path(__file__).parents[2]).encode()
+    texts = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert texts
+    assert not [path for path in texts if here in path.read_bytes()]
+
+
+def test_it_runs_after_its_installation_alone(host):
+    seen = host(
+        f"{INSTALL}; temper --version; kubectl-temper --help >/dev/null; temper plugins -o json"
+    )
+
+    first, *rest = seen.stdout.splitlines()
+    assert first.startswith("temper, version ")
+    states = json.loads("\n".join(rest))
+    assert {state["state"] for state in states} == {"active"}
+    assert {"linter", "tracer", "trainer", "rightsizer"} <= {state["name"] for state in states}
+
+
+def test_its_agent_observes(host):
+    seen = host(f"{INSTALL}{AGENT}")
+
+    assert json.loads(seen.stdout)["threads"]
+
+
+def test_its_unit_is_accepted_by_systemd(host):
+    checked = host(f"{INSTALL}; systemd-analyze verify /lib/systemd/system/temper.service", False)
+
+    if "not found" in checked.stderr:
+        pytest.skip("this host has no systemd-analyze")
+    assert checked.returncode == 0, checked.stderr
+    assert "temper.service" not in checked.stderr
+
+
+def test_a_purge_leaves_nothing(host):
+    # By ctime: dpkg sets the times of files to those in the package.
+    changed = "find /opt /usr /etc /var /lib/systemd -xdev -cnewer /tmp/before -path '*temper*'"
+    left = host(
+        f"touch /tmp/before; sleep 1; {{ {INSTALL}; {AGENT} }} >/dev/null 2>&1; "
+        f"test -n \"$({changed} -path '/opt/*')\"; mkdir -p /var/lib/temper /etc/temper; "
+        "touch /var/lib/temper/kept; dpkg --remove temper-agent >/dev/null; "
+        "test -e /var/lib/temper/kept; dpkg --purge temper-agent >/dev/null; "
+        f"test ! -e /opt/temper; {changed}; ls -d /etc/temper /var/lib/temper || true"
+    )
+
+    assert left.stdout.strip() == ""
+
+
+def test_it_needs_the_python_that_its_modules_are_compiled_for(package):
+    needed = subprocess.run(
+        ["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True, text=True
+    ).stdout
+
+    assert "python3 (>= 3." in needed
+    assert "python3 (<< 3." in needed
