@@ -38,6 +38,7 @@ COMMANDS = {
     "k8s doctor": [("--no-kubelets",)],
     "k8s power explain": [(ARGUMENT,)],
     "k8s power profiles": [()],
+    "k8s power recommend": [()],
     "k8s power status": [()],
     "k8s resize": [
         ("report.json", "--low-confidence"),
@@ -104,6 +105,7 @@ COMMANDS = {
         ("--objects", "twins.json", "--output", "json"),
         ("--objects", ARGUMENT),
     ],
+    "power recommend": [("--objects", "twins.json"), (), (ARGUMENT,)],
     "power score": [
         ("pod.json", "--objects", "twins.json"),
         ("pod.json", "--objects", "twins.json", "--output", "json"),
@@ -154,6 +156,12 @@ COMMANDS = {
     "train observe": [
         ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
         ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
+    ],
+    "train run": [
+        (
+            *("--pod", ARGUMENT, "--benchmark", ARGUMENT, "--metric", ARGUMENT),
+            *("--profile", "profiles/odd.toml", *SETTINGS),
+        ),
     ],
     "train synthesize": [("bundle.gz",), (ARGUMENT,), ("bundle.gz", "--cpu-request", ARGUMENT)],
     "wakes": [(*SETTINGS, "--seconds", "5")],
