@@ -106,6 +106,8 @@ def test_a_processor_is_known_by_its_name(name, watts):
         ("NVIDIA A100 80GB PCIe", 300),
         ("NVIDIA-L40S", 350),
         ("NVIDIA-L4", 72),
+        ("NVIDIA-H200", 700),
+        ("NVIDIA-H200-NVL", 600),
         ("NVIDIA H100 NVL", None),
         ("A", None),
     ],

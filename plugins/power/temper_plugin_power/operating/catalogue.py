@@ -47,6 +47,7 @@ GPUS: Mapping[str, GpuModel] = {
     "A100 SXM4": GpuModel(400),
     "H100 PCIe": GpuModel(350),
     "H100 80GB HBM3": GpuModel(700),
+    "H200 NVL": GpuModel(600),  # before "H200", whose words it has too
     "H200": GpuModel(700),
     "L4": GpuModel(72),
     "L40S": GpuModel(350),
