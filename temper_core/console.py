@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from temper_core.results_table import ResultsTable
     from temper_core.settings import Settings
 
 __all__ = [
@@ -195,14 +196,11 @@ def results_console() -> "Console":
     return VisibleConsole(width=width)
 
 
-def plain_table(*heads: str) -> "Table":
+def plain_table(*heads: str) -> "ResultsTable":
     """Return a table without lines, whose cells are folded and not cut."""
-    from rich.table import Table  # noqa: PLC0415 - slow, and for tables only
+    from temper_core.results_table import ResultsTable  # noqa: PLC0415 - slow, for tables only
 
-    table = Table(box=None, pad_edge=False)
-    for head in heads:
-        table.add_column(head, overflow="fold")
-    return table
+    return ResultsTable(heads)
 
 
 def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Table | None":
