@@ -25,7 +25,7 @@ def imports_below(folder):
                 names = {alias.name for alias in node.names}
                 yield from {name for name in names if name.startswith("temper_core.")}
             elif isinstance(node, ast.ImportFrom) and node.module == "temper_core":
-                yield from {alias.name for alias in node.names} - {*temper_core.__all__}
+                yield from {alias.name for alias in node.names} - {*dir(temper_core)}
             elif isinstance(node, ast.ImportFrom) and node.module.startswith("temper_core."):
                 yield from {node.module} - PUBLIC_MODULES
 
