@@ -3,6 +3,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from temper_core.rich_output import VisibleConsole
 from temper_plugin_console import map as cpu_map
 from tests.core.node.sysfs_trees import hybrid_laptop, smt_server
 
@@ -89,6 +90,23 @@ def test_with_an_agent_the_map_shows_layers_and_the_busiest_threads(tmp_path, mo
     assert "critical" in lines[2]
     assert "[shop/db] 0.90, calm 0.10" in lines[2]
     assert "\x1b" not in lines[2]
+
+
+def test_at_80_columns_the_numbers_stay_and_the_threads_are_folded(tmp_path, monkeypatch):
+    crowd = [
+        {"tid": tid, "tgid": 4, "comm": f"worker-{tid}", "namespace": "shop", "pod": "database-0",
+         "cpu": 0, "cpu_used": 0.5}
+        for tid in range(3)
+    ]  # fmt: skip
+    monkeypatch.setattr(cpu_map, "ask_observation", lambda *_: {**OBSERVATION, "threads": crowd})
+    monkeypatch.setattr("temper_core.console.results_console", lambda: VisibleConsole(width=80))
+
+    lines = run(cpu_map.command, "--sys-root", str(smt_server(tmp_path))).splitlines()
+
+    assert lines[0].split() == ["socket", "node", "cache", "core", "cpu", "layer", "threads"]
+    assert lines[1].split()[:6] == ["0", "0", "0", "0", "0", "critical"]
+    assert "worker-2 [shop/database-0] 0.50" in " ".join(" ".join(lines[1:4]).split())
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def is_drawn(lines):
 
 
 def title(lines, pane):
-    return next((line for line in lines if re.search(rf"^[1-5] {pane}\b", line)), "")
+    return next((line for line in lines if re.search(rf"^\[[1-5]\] {pane}\b", line)), "")
 
 
 def test_the_screen_fills_the_terminal_and_q_gives_it_back(top):
@@ -148,7 +148,11 @@ def test_keys_sort_switch_panes_help_and_scroll(top):
     terminal = top(width=80, height=24)
     terminal.wait_for(is_drawn, "screen")
 
-    for keys, seen in [("w", "4 threads .* by wait"), ("n3", "3 pods .* by name"), ("c", "by cpu")]:
+    for keys, seen in [
+        ("w", r"\[4\] threads .* by wait"),
+        ("n3", r"\[4\] threads .* by name"),
+        ("c", "by cpu"),
+    ]:
         terminal.press(keys)
         terminal.wait_for(lambda lines, seen=seen: re.search(seen, "\n".join(lines)), seen)
     terminal.press("\t ")

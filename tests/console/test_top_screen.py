@@ -30,10 +30,10 @@ def lines_of(seen, view=None, width=100, height=60):
 
 def pane(lines, number):
     """Return the lines below the title of a pane, up to the next one's."""
-    start = next(n for n, line in enumerate(lines) if re.match(rf"{number} [a-z]+", line))
+    start = next(n for n, line in enumerate(lines) if re.match(rf"\[{number}\] [a-z]+", line))
     found = []
     for line in lines[start + 1 :]:
-        if re.match(r"[1-5] [a-z]+|q quit", line):
+        if re.match(r"\[[1-5]\] [a-z]+|q quit", line):
             break
         found.append(line)
     return found
@@ -65,7 +65,7 @@ def test_no_document_upsets_the_screen(document, width, height, chosen):
 
 
 def titles_of(lines):
-    return [line.split()[1] for line in lines if re.match(r"[1-5] [a-z]", line)]
+    return [line.split()[1] for line in lines if re.match(r"\[[1-5]\] [a-z]", line)]
 
 
 def test_every_pane_is_seen_on_a_tall_terminal(seen):
@@ -166,7 +166,8 @@ def test_a_filter_leaves_the_pods_and_threads_that_hold_it(view):
     lines = lines_of(seen, View(kept="NOIS"))
 
     assert column(pane(lines, 4), "pod") == ["ci/noise"]
-    assert pane(lines, 3)[0] == "nothing to show"
+    assert any(line.startswith("[3] pods  none, only 'NOIS'") for line in lines)
+    assert pane(lines, 3) == []
 
 
 def test_pods_show_tier_use_delay_throttling_pressure_and_threads(view):
@@ -256,8 +257,8 @@ def test_help_explains_every_key(seen):
 def test_a_wide_screen_has_the_chosen_pane_on_the_left(seen):
     lines = lines_of(seen, View(pane="pods"), width=220, height=30)
 
-    assert lines[3].startswith("3 pods")
-    assert "1 cpus" in lines[3][100:]
+    assert lines[3].startswith("[3] pods")
+    assert "[1] cpus" in lines[3][100:]
 
 
 @given(st.dictionaries(st.sampled_from(PANES), st.integers(1, 60), min_size=1), st.integers(0, 90))

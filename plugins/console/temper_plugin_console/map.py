@@ -11,6 +11,7 @@ import click
 from temper_core import MachineError, ask_observation, read_machine
 from temper_core.console import (
     output_option,
+    plain_table,
     print_json,
     read_settings,
     settings_option,
@@ -124,13 +125,8 @@ def _in_order(machine: "MachineShape") -> "list[Cpu]":
 
 
 def _table(machine: "MachineShape", layers: Mapping[int, str], threads: Threads) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
     capacity = ["capacity"] if machine.is_hybrid else []
-    table = Table(box=None, pad_edge=False)
-    for name in ("socket", "node", "cache", "core", "cpu", *capacity, "layer", "threads"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
+    table = plain_table("socket", "node", "cache", "core", "cpu", *capacity, "layer", "threads")
     above: tuple[int, ...] = ()
     for cpu in _in_order(machine):
         place = (cpu.socket, cpu.node, cpu.llc, cpu.core)
@@ -138,7 +134,7 @@ def _table(machine: "MachineShape", layers: Mapping[int, str], threads: Threads)
         cells += [str(cpu.capacity)] if machine.is_hybrid else []
         isolated = " (isolated)" if cpu.id in machine.isolated else ""
         cells += [layers.get(cpu.id, "-") + isolated, _threads_text(threads.get(cpu.id, ()))]
-        table.add_row(*map(Text, cells))
+        table.add_row(*cells)
         above = place
     return table
 

@@ -75,7 +75,7 @@ def warm_swap(roots: Roots, settings: Settings, *, own_engine: int | None = None
             "run the agent as root: it needs CAP_SYS_ADMIN for a mount namespace, "
             "and no AppArmor or seccomp profile that forbids mount(2)",
         )
-    return ok(name, "the next engine can load beside one that runs")
+    return ok(name, "there is room for a second engine while one runs")
 
 
 def pinned_pods(roots: Roots) -> Check:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NO_WINDOW = "no wake-ups were recorded (off by default): see temper wakes"
-NOBODY = "nothing to show"
 
 
 @frozen
@@ -75,14 +74,14 @@ def _box(pane: str, pane_input: PaneInput, view: View, width: int) -> PaneBox:
         return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
     listed_rows = listed(pane, pane_input.document, view)
     filtered = f", only {view.filter!r}" if view.filter else ""
-    title = _title(pane, f"{len(listed_rows)} by {view.sort}{filtered}", view)
     if not listed_rows:
-        return PaneBox(pane, title, width, ready=[Text(NOBODY, "dim")])
+        return PaneBox(pane, _title(pane, f"none{filtered}", view), width, ready=[])
+    title = _title(pane, f"{len(listed_rows)}, sorted by {view.sort}{filtered}", view)
     return PaneBox(pane, title, width, listed_rows)
 
 
 def _title(pane: str, remark: str, view: View) -> "Text":
     from rich.text import Text
 
-    text = f"{PANES.index(pane) + 1} {pane}  {remark}".rstrip()
+    text = f"[{PANES.index(pane) + 1}] {pane}  {remark}".rstrip()
     return Text(text, "reverse" if pane == view.pane else "underline")
