@@ -9,6 +9,7 @@ from temper_plugin_rightsizer.advice.records import Resources
 from temper_plugin_rightsizer.applying.record import KEY
 from temper_plugin_rightsizer.kinds import POD, TEMPLATES
 from tests.control_plane.cluster import PATCHES, pod, unique
+from tests.kube_client.made_server import DROP
 from tests.kubernetes.tools.conftest import here
 from tests.kubernetes.tools.test_rightsizer_patches import containers_of, workload
 
@@ -323,6 +324,45 @@ def test_a_pod_whose_resize_is_refused_at_last_has_no_record(made, kubeconfig_to
     assert len(written) == 2
     assert json.loads(written[0])[0]["before"]["requests.cpu"] == "500m"
     assert written[1] is None
+
+
+def test_a_pod_whose_resize_has_no_answer_keeps_its_record(made, kubeconfig_to, tmp_path):
+    path = "/api/v1/namespaces/shop/pods/web-1"
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"containers": [row("shop", "Pod/web-1")]}))
+    metadata = {"namespace": "shop", "name": "web-1", "resourceVersion": "6"}
+    spec = {"containers": [{"name": "app", "resources": BEFORE}]}
+    made.answers["/api/v1/namespaces/shop"] = {"metadata": {"name": "shop"}}
+    made.answers[path] = {"metadata": metadata, "spec": spec}
+    made.answers[f"{path}/resize"] = lambda query: metadata if query.get("dryRun") else DROP
+
+    options = ("--in-place", "--apply", "--yes")
+    done = here("k8s", "resize", report, *options, kubeconfig=kubeconfig_to(made.url))
+
+    assert done.returncode == 3, done.stdout
+    written = [
+        body["metadata"]["annotations"][KEY]
+        for (method, asked, _), body in zip(made.asked, made.bodies, strict=True)
+        if method == "PATCH" and asked == path
+    ]
+    assert len(written) == 1
+    assert written[0]
+
+
+def test_an_undo_of_a_resize_that_never_happened_removes_the_record(
+    cluster, namespace, resize, running
+):
+    resize("--in-place", "--apply", "--yes", rows=[row(namespace, f"Pod/{running}")])
+    record = annotation(found(cluster, "Pod", namespace, running))
+    resize("--undo", "--apply", "--yes", "--in", namespace)
+    change = {"metadata": {"annotations": {KEY: record}}}
+    cluster.call("PATCH", POD.path(namespace, running), change, **PATCHES)
+
+    done = resize("--undo", "--apply", "--yes", "--in", namespace)
+
+    assert done.returncode == 0, done.stdout
+    item = found(cluster, "Pod", namespace, running)
+    assert (sizes(item), annotation(item)) == (BEFORE, None)
 
 
 def test_without_an_api_server_it_ends_with_3(kubeconfig_to, tmp_path):

@@ -98,7 +98,9 @@ def _checked(
         present = {place: _present(found[0], place) for place in change.before}
         for place, amount in present.items():
             is_default = amount is None and not is_exact
-            if not is_default and not is_same(place, amount, change.before[place]):
+            # A resize that was recorded, and of which no answer came, may not have happened.
+            is_undone = is_exact and is_same(place, amount, change.after[place])
+            if not (is_default or is_undone or is_same(place, amount, change.before[place])):
                 raise InputError(
                     f"{place} of container {change.container!r} is {amount or 'not set'}, and was "
                     f"{change.before[place] or 'not set'}: it has been changed since"
@@ -118,38 +120,52 @@ def _present(container: Row, place: str) -> str | None:
 
 def _patch_template(api: ApiServer, edit: Edit, query: str) -> None:
     kind = TEMPLATES[edit.kind]
-    body = {**_metadata(edit, edit.record), **kind.nested(patched_lists(edit.changes))}
+    body = {**_metadata(edit.record, edit.version), **kind.nested(patched_lists(edit.changes))}
     path = kind.path(edit.namespace, edit.name)
     api.patch(f"{path}?{query}", body, STRATEGIC_MERGE_PATCH)
 
 
 def _resize_pod(api: ApiServer, edit: Edit, query: str) -> None:
-    """Resize a running pod. The subresource takes no metadata, so the record is written before.
+    """Resize a running pod, and write its record. The subresource ``resize`` takes no metadata.
 
-    A record of a resize that was refused, or never sent, has the amounts that the pod still has.
+    The record is written before a resize and removed after an undo. So a pod whose size has changed
+    has a record, whatever is interrupted.
     """
     path = POD.path(edit.namespace, edit.name)
-    version = edit.version
-    if query != DRY_RUN and edit.record is not None:
-        version = _annotate(api, path, edit, edit.record, version)
-    body = {"metadata": {"resourceVersion": version}, **POD.nested(patched_lists(edit.changes))}
-    try:
-        answer = api.patch(f"{path}/resize?{query}", body, STRATEGIC_MERGE_PATCH)
-    except Exception:
-        if query != DRY_RUN and edit.record is not None:
-            _annotate(api, path, edit, edit.record_before, "")
-        raise
-    if query != DRY_RUN and edit.record is None:
-        _annotate(api, path, edit, None, text(table(answer, "metadata"), "resourceVersion"))
+    if query == DRY_RUN:
+        _send_sizes(api, path, edit, query)
+    elif edit.record is None:
+        version = _send_sizes(api, path, edit, query)
+        _annotate(api, path, edit.record, version)
+    else:
+        version = _annotate(api, path, edit.record, edit.version)
+        try:
+            _send_sizes(api, path, evolve(edit, version=version), query)
+        except REFUSALS:
+            # Without an answer the pod may have been resized, and keeps the record.
+            _annotate(api, path, edit.record_before)
+            raise
 
 
-def _annotate(api: ApiServer, path: str, edit: Edit, record: str | None, version: str) -> str:
-    body = _metadata(evolve(edit, version=version), record)
-    answer = api.patch(f"{path}?{MANAGER}", body, STRATEGIC_MERGE_PATCH)
-    return text(table(answer, "metadata"), "resourceVersion")
+def _send_sizes(api: ApiServer, path: str, edit: Edit, query: str) -> str:
+    """Send the sizes of a pod. Return the version that it has then."""
+    sizes = POD.nested(patched_lists(edit.changes))
+    body = {"metadata": {"resourceVersion": edit.version}, **sizes}
+    return _version(api.patch(f"{path}/resize?{query}", body, STRATEGIC_MERGE_PATCH))
 
 
-def _metadata(edit: Edit, record: str | None) -> Mapping[str, Any]:
-    """Return the patch of the annotation, for the version of the object that was checked."""
-    version = {"resourceVersion": edit.version} if edit.version else {}
-    return {"metadata": {**version, "annotations": {KEY: record}}}
+def _annotate(api: ApiServer, path: str, record: str | None, version: str = "") -> str:
+    """Write the record of a pod, of any version by default. Return the version that it has then."""
+    return _version(
+        api.patch(f"{path}?{MANAGER}", _metadata(record, version), STRATEGIC_MERGE_PATCH)
+    )
+
+
+def _version(item: Row) -> str:
+    return text(table(item, "metadata"), "resourceVersion")
+
+
+def _metadata(record: str | None, version: str) -> Mapping[str, Any]:
+    """Return the patch of the annotation, for this *version* of the object alone if it is given."""
+    checked = {"resourceVersion": version} if version else {}
+    return {"metadata": {**checked, "annotations": {KEY: record}}}
