@@ -1,0 +1,191 @@
+"""One run of ``temper train run``: the climb, its progress, and its record."""
+
+import datetime as dt
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from attrs import define
+
+from temper_core import (
+    read_machine,
+)
+from temper_core.console import (
+    EXIT_FINDINGS,
+    Progress,
+    printable,
+)
+from temper_plugin_trainer.commands.profile_origin import Origin
+from temper_plugin_trainer.refining.arms import Arms, Pace
+from temper_plugin_trainer.refining.benchmark import BETTER, Asked, Measured
+from temper_plugin_trainer.refining.benchmark_runs import Benchmark
+from temper_plugin_trainer.refining.climb import Outcome, Plan, Trial, Visit
+from temper_plugin_trainer.refining.climb_plot import climb_plot
+from temper_plugin_trainer.refining.guardian import Guardian
+from temper_plugin_trainer.refining.guards import Guards
+from temper_plugin_trainer.refining.journal import Journal
+from temper_plugin_trainer.refining.profile_table import toml_of
+from temper_plugin_trainer.refining.report import (
+    JOURNAL,
+    PLOT,
+    PROFILE,
+    REPORT,
+    Setting,
+    report,
+    verdict_of,
+)
+from temper_plugin_trainer.refining.session import Session, write_atomically
+from temper_plugin_trainer.refining.trained_profile import trained_profile
+from temper_plugin_trainer.refining.trial_door import Door, Look
+from temper_plugin_trainer.refining.variants import started, tiers_only
+
+SCHEMA_VERSION = 1
+
+
+@define
+class TrainingRun:
+    """One call of the command."""
+
+    door: Door
+    look: Look
+    origin: Origin
+    directory: Path
+    guardian: Guardian
+    request: int | None
+    options: dict[str, Any]
+
+    def run(self) -> None:
+        """Climb, write the record, and exit with the verdict."""
+        options = self.options
+        asked = Asked(options["metric"], options["better"] or "")
+        benchmark = Benchmark(options["benchmark"], asked, options["timeout"])
+        # Before anything is changed: a benchmark that cannot be read is one error.
+        first = benchmark.run(lambda: "", self.guardian)
+        plan = self._plan(first)
+        journal = Journal(self.directory / JOURNAL)
+        journal.open(self._header(plan, first))
+        try:
+            self._release_former(journal, plan)
+            self._climb(plan, journal, benchmark, first)
+        finally:
+            journal.close()
+
+    def _plan(self, first: Measured) -> Plan:
+        return Plan(
+            baseline=tiers_only(self.origin.table),
+            start=started(self.origin.table),
+            is_lower_better=first.better == BETTER[0],
+            trials=self.options["trials"],
+            blocks=self.options["blocks"],
+            seed=self.options["seed"],
+            request_millis=self.request,
+            engine_runs=self.options["engine_runs"],
+        )
+
+    def _header(self, plan: Plan, first: Measured) -> dict[str, Any]:
+        given = ("benchmark", "metric", "trials", "blocks", "seed", "engine_runs", "warm_up")
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "pods": list(self.door.pods),
+            **{key: self.options[key] for key in given},
+            "unit": first.unit,
+            "better": first.better,
+            "cpu_request_millis": self.request,
+            "mode": self.look.mode,
+            "engine": self.look.engine,
+            "profile": hashlib.sha256(plan.start.text.encode()).hexdigest(),
+        }
+
+    def _release_former(self, journal: Journal, plan: Plan) -> None:
+        """End a trial that a killed run of the same journal left, if its guardian died too."""
+        profile_id = plan.start.table["id"]
+        for row in self.door.standing() if journal.is_resumed else ():
+            if row.get("profile") == profile_id:
+                self.door.release(str(row.get("id")))
+
+    def _climb(self, plan: Plan, journal: Journal, benchmark: Benchmark, first: Measured) -> None:
+        options = self.options
+        progress = Progress("Ctrl-C ends it, the same command continues")
+        arms = Arms(
+            door=self.door,
+            benchmark=benchmark,
+            guards=Guards(self.look.mode, options["more_waits"]),
+            guardian=self.guardian,
+            pace=Pace(options["warm_up"], options["in_force_within"], options["engines"]),
+            first_event=self.door.last_event(),
+            minutes=options["minutes"],
+            request_millis=self.request,
+            waiting=lambda why: progress.show(f"waiting: {why}"),
+        )
+        if journal.left:
+            _say(f"continuing after {journal.left} measurements")
+        shown = _Shown(plan, arms, progress)
+        session = Session(plan, journal, arms, shown.visit, shown.trial)
+        outcome = session.run()
+        self._record(outcome, session, first)
+
+    def _record(self, outcome: Outcome, session: Session, first: Measured) -> None:
+        """Write the report, the plot and the profile, and exit with the verdict."""
+        setting = self._setting(session, first)
+        best = toml_of({**outcome.best.table, "id": self.origin.table["id"]})
+        if outcome.is_better:
+            best = trained_profile(outcome, self.origin.table, setting)
+            write_atomically(self.directory / PROFILE, best)
+        write_atomically(self.directory / PLOT, climb_plot(outcome))
+        write_atomically(self.directory / REPORT, report(outcome, setting))
+        _say(f"{session.measured} measurements, {setting.engines_used} engines started")
+        click.echo(printable(verdict_of(outcome)))
+        click.echo(str(self.directory / REPORT))
+        click.get_current_context().exit(0 if outcome.is_better else EXIT_FINDINGS)
+
+    def _setting(self, session: Session, first: Measured) -> Setting:
+        machine, options = read_machine(), self.options
+        return Setting(
+            workload=self.directory.name,
+            pods=self.door.pods,
+            command=options["benchmark"],
+            metric=options["metric"],
+            unit=first.unit,
+            better=first.better,
+            mode=self.look.mode,
+            engine=self.look.engine,
+            machine=f"{machine.cores} cores, {machine.threads_per_core} threads per core",
+            kernel=os.uname().release,
+            date=dt.datetime.now(dt.UTC).date().isoformat(),
+            engines_used=session.arms.engines_used,
+            measurements=session.measured,
+            bundles=self.origin.bundles,
+            groups=self.origin.groups,
+            untold=self.origin.untold,
+        )
+
+
+@define
+class _Shown:
+    """The progress of a climb on standard error."""
+
+    plan: Plan
+    arms: Arms
+    progress: Progress
+
+    def visit(self, visit: Visit, measured: int) -> None:
+        """Show what is measured next."""
+        what = f"trial {visit.trial} of {self.plan.trials}" if visit.trial else "the tier alone"
+        self.progress.show(
+            f"{measured} measured  {what}  block {visit.block + 1}  {visit.variant.change}"
+        )
+
+    def trial(self, trial: Trial) -> None:
+        """Print a trial that has ended."""
+        why = f" ({trial.why})" if trial.why else ""
+        self.progress.end(
+            f"trial {trial.number}: {trial.candidate.change}: {100 * trial.gain:+.1f} % in "
+            f"{len(trial.gains)} blocks, {trial.verdict}{why}; "
+            f"{self.arms.engines_used} engines started"
+        )
+
+
+def _say(line: str) -> None:
+    click.echo(f"temper: {printable(line)}", err=True)
