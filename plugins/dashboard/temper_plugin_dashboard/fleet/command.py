@@ -26,7 +26,7 @@ def dashboard() -> None:
     "--token-file",
     type=click.Path(path_type=Path),
     required=True,
-    help="A file with the token that people enter: at least 16 printable characters.",
+    help="A file with the token of the login: at least 16 printable characters.",
 )
 @click.option(
     "--namespace", default="temper", show_default=True, help="The namespace of the agents."
@@ -44,7 +44,7 @@ def dashboard() -> None:
     type=click.FloatRange(1, 300),
     default=5,
     show_default=True,
-    help="Seconds between two rounds over all agents while somebody looks.",
+    help="Seconds between two rounds over all agents while a page is open.",
 )
 @click.option(
     "--certificate", type=click.Path(path_type=Path), help="Serve TLS by this chain (PEM)."
@@ -59,8 +59,8 @@ def dashboard() -> None:
 def serve(**options: object) -> None:
     """Serve the page of the cluster until SIGTERM or Ctrl-C.
 
-    It reads the list of agents from the API server, asks them while somebody looks, and writes
-    nothing. Who looks enters the token first.
+    It reads the list of agents from the API server, asks them while a page is open, and writes
+    nothing. The login needs the token.
     """
     from temper_plugin_dashboard.fleet.starting import Start, start  # noqa: PLC0415 - slow
 

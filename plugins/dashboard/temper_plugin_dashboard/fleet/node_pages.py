@@ -1,7 +1,7 @@
 """A node's own page behind the fleet server: its files are the server's, its data the agent's.
 
-The server never passes on a page or a script of an agent. One that is not trusted any more could
-otherwise act in the session of who looks at it.
+The server never passes on a page or a script of an agent. A script of an agent that was taken over
+could act in the session of the reader.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ FORWARDED = frozenset(
         "wakes",
     }
 )
-"""What is read of an agent: what its page shows without a token."""
+"""The paths of an agent that its page reads without a token."""
 LONGEST_QUERY = 2000
 
 

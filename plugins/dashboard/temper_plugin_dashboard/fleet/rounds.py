@@ -1,4 +1,4 @@
-"""Rounds of the survey while somebody looks, and the streams that tell of them."""
+"""Rounds of the survey while a page is open, and the streams that announce them."""
 
 import asyncio
 import time
@@ -9,7 +9,7 @@ import structlog
 from temper_plugin_dashboard.fleet.survey import Survey
 
 LOOKED_S = 60.0
-"""Agents are asked for so long after the last request for what they say."""
+"""Rounds go on for this time after the last request of a page."""
 CLOSE_S = 5.0
 HEARTBEAT_S = 15.0
 
@@ -17,7 +17,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Rounds:
-    """Takes a round of the survey every *every_s* seconds while somebody looks."""
+    """Takes a round of the survey every *every_s* seconds while a page is open."""
 
     def __init__(
         self, survey: Survey, every_s: float, clock: Callable[[], float] = time.monotonic
@@ -31,7 +31,7 @@ class Rounds:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to wait for somebody who looks."""
+        """Begin to wait for requests of a page."""
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
@@ -42,12 +42,12 @@ class Rounds:
         self._survey.close()
 
     def look(self) -> None:
-        """Note that somebody looks."""
+        """Note a request of a page."""
         self._looked_at = self._clock()
         self._wanted.set()
 
     async def first(self) -> None:
-        """Look, and wait for the first round if none has been taken yet."""
+        """Note a request, and wait for the first round if none has been taken yet."""
         self.look()
         async with self._done:
             await self._done.wait_for(lambda: self._survey.rounds > 0)
@@ -75,7 +75,7 @@ class Rounds:
             began = self._clock()
             try:
                 await asyncio.to_thread(self._survey.take)
-            except Exception:
+            except Exception:  # a bug must not end the rounds: the next one may succeed
                 log.exception("round_failed")
             async with self._done:
                 self._done.notify_all()

@@ -1,4 +1,4 @@
-"""The state of all nodes, by asking every agent in rounds while somebody looks."""
+"""The state of all nodes, by asking every agent in rounds while a page is open."""
 
 import math
 import threading

@@ -1,4 +1,4 @@
-"""What the annotations and labels of a pod say about its power profile."""
+"""Hints on the power profile of a pod, in its annotations and labels."""
 
 from collections.abc import Mapping
 

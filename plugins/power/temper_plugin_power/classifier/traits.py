@@ -1,4 +1,4 @@
-"""What the thread profile of a workload says of it as a whole: its table ``[traits]``."""
+"""The table ``[traits]`` of a workload's thread profile, as hints of the classifier."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,9 +36,9 @@ class ThreadTraits:
         return tuple(path for path, value in given.items() if value is not None)
 
     def evidence(self, hints: Hints) -> Mapping[str, Any]:
-        """Return the fields of the evidence: the thread profile, and what follows from it.
+        """Return the evidence: the thread profile, and the paths that follow from its traits.
 
-        What *hints* say as well follows from them. Empty without any trait.
+        A path that *hints* give as well follows from them. Empty without any trait.
         """
         counted = [path for path in self.paths if path not in hints.paths]
         return {"threadProfile": self.profile, "traits": counted} if counted else {}
@@ -62,14 +62,14 @@ def with_cpu_traits(judgement: Judgement, traits: ThreadTraits) -> Judgement:
 def with_gpu_traits(judgement: Judgement, traits: ThreadTraits) -> Judgement:
     """Return *judgement* with the trait of the GPUs.
 
-    A bound tells of GPU work by itself: its intensity and its sensitivity are then medium, as the
-    rules have them for a GPU of which nothing else is known.
+    A bound implies GPU work. If none was measured, intensity and sensitivity become medium, the
+    values of the rules for a GPU without metrics.
     """
     value = traits.gpu_bound
     if value is None:
         return judgement
-    is_news = judgement.demand.intensity == "none" != value
-    usual = "medium" if is_news else ""
+    is_unmeasured = judgement.demand.intensity == "none" != value
+    usual = "medium" if is_unmeasured else ""
     reason = _reason("gpu-bound", value, traits)
     return judgement.changed(reason, bound=value, intensity=usual, cap_sensitivity=usual)
 

@@ -1,4 +1,4 @@
-"""Publishes what the labels of nodes say of their hardware, as NodeHardware objects."""
+"""Publishes the hardware of nodes, by their labels, as NodeHardware objects."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -38,9 +38,9 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def hardware_status(node: KnownNode, products: Mapping[str, float]) -> Mapping[str, Any]:
-    """Return what the labels and the size of *node* say of its hardware.
+    """Return the status of a NodeHardware object by the labels and the size of *node*.
 
-    Empty unless they name a model: a node of which nothing is known is to stay without a record.
+    Empty unless the labels name a model. A node without a known model gets no object.
     *products* are the greatest caps of GPUs in watts by product.
     """
     cpus, gpus = cpu_names(node, None), gpu_names(node, None)
@@ -73,9 +73,9 @@ def hardware_status(node: KnownNode, products: Mapping[str, float]) -> Mapping[s
 
 @frozen
 class HardwareWriter:
-    """Writes what differs. *wrote* gets each object as the server has it then.
+    """Writes the objects that differ. *wrote* gets each object as the server returns it.
 
-    An object that somebody else has made is left as it is.
+    An object of another author is left as it is.
     """
 
     server: ApiServer
@@ -84,13 +84,13 @@ class HardwareWriter:
     products: Mapping[str, float]
 
     def write(self, nodes: Iterable[KnownNode], records: Mapping[str, Record]) -> None:
-        """Bring the objects of *nodes* to what the nodes say. One that fails stops no other."""
+        """Write the objects of *nodes* that differ. One that fails stops no other."""
         news = [each for each in nodes if self._change(each, records.get(each.name))]
         for node in news[:MOST_WRITES]:
             try:
                 self._write(node, records.get(node.name))
             except (ConflictError, NotFoundError):
-                # Somebody else has made or removed it. The watch tells.
+                # Another client has made or removed it. The watch delivers the change.
                 continue
             except MachineError as error:
                 log.warning("hardware_not_written", node=node.name, reason=str(error)[:300])

@@ -59,6 +59,27 @@ def command(  # noqa: PLR0913 - one argument for each option
     """
     from temper_kube.kubeconfig import find_access  # noqa: PLC0415 - slow
 
+    _require_one_purpose(report, undo=undo, only=only)
+    if acts and not yes and not sys.stdin.isatty():
+        raise InputError("--apply asks on a terminal, and there is none; --yes goes without")
+    document = None if report is None else _read(report)
+    with ApiServer(find_access(kubeconfig, context)) as api:
+        if document is None:
+            accepted, refused = _rehearsed(api, undos(api, only))
+        else:
+            choice = Choice(low_confidence, in_place)
+            accepted, refused = _rehearsed(api, edits_of(api, document, choice))
+        if not accepted and not refused:
+            click.echo("nothing is to be changed")
+        if not acts:
+            _show_next_step(accepted)
+        elif accepted and (yes or click.confirm(f"Change {len(accepted)} objects?", err=True)):
+            refused += _sent(api, accepted)
+    return EXIT_FINDINGS if refused else 0
+
+
+def _require_one_purpose(report: Path | None, *, undo: bool, only: tuple[str, ...]) -> None:
+    """Raise InputError unless there is a report or an undo, and namespaces for an undo alone."""
     if undo == (report is not None):
         raise InputError("give a REPORT, or --undo")
     if only and not undo:
@@ -66,23 +87,6 @@ def command(  # noqa: PLR0913 - one argument for each option
     for namespace in only:
         if not NAME.fullmatch(namespace):
             raise InputError(f"--in {namespace!r}: must be a namespace's name")
-    if acts and not yes and not sys.stdin.isatty():
-        raise InputError("--apply asks on a terminal, and there is none; --yes goes without")
-    document = None if report is None else _read(report)
-    with ApiServer(find_access(kubeconfig, context)) as api:
-        found = (
-            undos(api, only)
-            if document is None
-            else edits_of(api, document, Choice(low_confidence, in_place))
-        )
-        accepted, refused = _rehearsed(api, found)
-        if not accepted and not refused:
-            click.echo("nothing is to be changed")
-        if not acts:
-            _tell_next(accepted)
-        elif accepted and (yes or click.confirm(f"Change {len(accepted)} objects?", err=True)):
-            refused += _sent(api, accepted)
-    return EXIT_FINDINGS if refused else 0
 
 
 def _read(report: Path) -> Row:
@@ -138,7 +142,7 @@ def _sent(api: ApiServer, edits: Iterable[Edit]) -> int:
     return failed
 
 
-def _tell_next(accepted: list[Edit]) -> None:
+def _show_next_step(accepted: list[Edit]) -> None:
     if accepted:
         click.echo(
             f"{len(accepted)} objects would change; --apply changes them, and --undo --apply takes "
