@@ -5,7 +5,6 @@ terminal and is never cut for a pipe. Text from outside is made printable before
 streams and consoles make visible what a command forgot: see ``standard_output.deliver``.
 """
 
-import math
 import os
 import signal
 import sys
@@ -19,8 +18,11 @@ import click
 
 from temper_core.bounded_memory import bounded_memory
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
+from temper_core.finite_range import FiniteRange
+from temper_core.result_formats import document_text, output_formats
 from temper_core.standard_output import write_bytes
 from temper_core.visible_text import own_sequences, printable, visible
+from temper_core.watching import watch_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,9 +43,11 @@ __all__ = [
     "age",
     "bounded_memory",
     "columns",
+    "document_text",
     "held_interruptions",
     "is_interrupted",
     "named",
+    "output_formats",
     "output_option",
     "own_sequences",
     "plain_table",
@@ -59,6 +63,7 @@ __all__ = [
     "sys_root_option",
     "table_of",
     "visible",
+    "watch_options",
 ]
 
 Row = Mapping[str, Any]
@@ -91,9 +96,7 @@ sys_root_option = click.option(
     show_default=True,
     help="The root of sysfs, or a recorded copy of it.",
 )
-output_option = click.option(
-    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+output_option = output_formats()
 
 
 def read_settings(path: Path | None) -> "Settings":
@@ -121,27 +124,9 @@ def read_settings_to_act(path: Path | None) -> "Settings":
     return read_settings(path)
 
 
-class FiniteRange(click.FloatRange):
-    """A range of numbers for an option. NaN is refused, since no bound excludes it."""
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> float:
-        """Return the number. Fail if it is NaN or out of range."""
-        number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"{value} is not a number", param, ctx)
-        return number
-
-
 def print_json(value: object) -> None:
-    """Print *value* as JSON."""
-    import json  # noqa: PLC0415 - slow
-
-    click.echo(json.dumps(value, indent=2))
+    """Print *value* as JSON, or as YAML if the running command got ``-o yaml``."""
+    click.echo(document_text(value))
 
 
 def print_bytes(content: bytes) -> None:

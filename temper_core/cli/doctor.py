@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option, printable, styled
+from temper_core.console import output_option, print_json, printable, styled
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -112,8 +112,6 @@ def _print_json(
     agent: Mapping[str, Any],
     messages: Sequence["KernelMessage"],
 ) -> None:
-    import json
-
     import attrs
 
     document: dict[str, Any] = {
@@ -126,7 +124,7 @@ def _print_json(
         "kernel_log": [str(message) for message in messages],
         "notes": [NOTE],
     }
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from attrs import evolve, frozen
 
-from temper_core.console import FiniteRange, output_option
+from temper_core.console import FiniteRange, output_option, print_json
 from temper_core.engine.problems import Problem, ProblemSeverity
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT
 
@@ -177,8 +177,6 @@ def _read(file: str) -> str:
 
 
 def _print_json(verdict: _Judged) -> None:
-    import json
-
     import attrs
 
     document = {
@@ -195,7 +193,7 @@ def _print_json(verdict: _Judged) -> None:
             "taken": verdict.rehearsal.is_taken,
             "said": verdict.rehearsal.said,
         }
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _print_lines(verdict: _Judged) -> None:

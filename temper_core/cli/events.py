@@ -17,6 +17,7 @@ from temper_core.console import (
     settings_option,
 )
 from temper_core.errors import MachineError
+from temper_core.result_formats import line_text
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
@@ -31,7 +32,7 @@ COLUMNS = ("level", "kind", "subject", "reason", "requester", "outcome")
 @click.option("--since", default="", help="An event's number, or an age such as 10m, 2h, 3d.")
 @click.option("--kind", "kinds", multiple=True, help="Only events of this kind; may be repeated.")
 @click.option("--limit", type=click.IntRange(1, 10_000), help="Show at most this many, the newest.")
-@click.option("--follow", is_flag=True, help="Print new events as they happen.")
+@click.option("-w", "--follow", is_flag=True, help="Print new events as they happen.")
 @settings_option
 @output_option
 def command(
@@ -45,7 +46,7 @@ def command(
     """Show what happened on this node: engines, safe mode, violations, profiles, requests.
 
     The agent keeps the newest events of each kind, also across restarts. With --follow and
-    --output json each event is one line of JSON.
+    --output json each event is one line of JSON, with --output yaml a YAML document.
     """
     settings = read_settings(settings_path)
     query = {"since": since, "kind": ",".join(kinds), "limit": str(limit or "")}
@@ -119,7 +120,7 @@ def _print(answer: Mapping[str, Any], output: str) -> None:
 
 def _print_line(event: Mapping[str, Any], output: str) -> None:
     if output == "json":
-        click.echo(json.dumps(event))
+        click.echo(line_text(event))
         return
     cells = [printable(str(event[column])) for column in COLUMNS if event.get(column)]
     click.echo("  ".join([_when(event), *cells]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.planning import PlanInput, cpus_text, input_options, make_plan
-from temper_core.console import output_option, results_console
+from temper_core.console import output_option, print_json, results_console, watch_options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @input_options(pods_required=False)
 @click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
 @output_option
+@watch_options
 def command(
     pod: str,
     output: str,
@@ -32,9 +33,7 @@ def command(
     """
     document = explanation(pod, inputs, steered=steered)
     if output == "json":
-        import json
-
-        click.echo(json.dumps(document, indent=2))
+        print_json(document)
     else:
         _print(document)
 

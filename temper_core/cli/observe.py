@@ -18,6 +18,7 @@ from temper_core.console import (
     settings_option,
     shown,
     table_of,
+    watch_options,
 )
 from temper_core.observed import (
     count,
@@ -47,6 +48,7 @@ MOST_THREADS = 5_000
 @recording_options
 @settings_option
 @output_option
+@watch_options
 def command(
     top: int | None,
     settings_path: Path | None,
@@ -61,6 +63,8 @@ def command(
     """
     options = recording_request(recording)
     if options is not None:
+        if click.get_current_context().params["is_watched"]:
+            raise click.UsageError("--watch shows observations, and --record shows none")
         record(options, read_settings(settings_path))
         return
     document = ask_observation(read_settings(settings_path), top)

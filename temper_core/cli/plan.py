@@ -14,7 +14,7 @@ from temper_core.cli.planning import (
     make_plan,
     prepare,
 )
-from temper_core.console import plain_table, results_console
+from temper_core.console import output_formats, plain_table, print_json, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 
 @click.command("plan")
 @input_options(pods_required=True)
-@click.option("-o", "--output", type=click.Choice(["table", "json", "engine"]), default="table")
+@output_formats("table", "json", "engine")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
 @click.option("--diff", is_flag=True, help="Show what the plan would change of the one in force.")
 @click.option(
@@ -63,11 +63,9 @@ def command(
     if output == "engine":
         _print_engine(plan)
     elif output == "json":
-        import json
-
         from temper_core.plan import plan_document
 
-        click.echo(json.dumps(plan_document(plan), indent=2))
+        print_json(plan_document(plan))
     else:
         _print_table(plan)
 

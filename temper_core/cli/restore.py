@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option, read_settings, read_settings_to_act
+from temper_core.console import output_option, print_json, read_settings, read_settings_to_act
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, MachineError
 
 if TYPE_CHECKING:
@@ -71,8 +71,6 @@ def _exit_code(done: "Restored") -> int:
 
 
 def _print_json(done: "Restored", is_dry: bool) -> None:
-    import json
-
     document: dict[str, Any] = {
         "schema_version": 1,
         "dry_run": is_dry,
@@ -82,7 +80,7 @@ def _print_json(done: "Restored", is_dry: bool) -> None:
             for leftover in done.left
         ],
     }
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _state(left: "Leftover") -> str:

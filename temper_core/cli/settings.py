@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from temper_core.console import output_option
+from temper_core.console import output_option, print_json
 
 
 @click.command("settings")
@@ -30,9 +30,7 @@ def command(path: Path | None, output: str) -> None:
         for origin in origins
     ]
     if output == "json":
-        import json
-
-        click.echo(json.dumps([dict(zip(_COLUMNS, row, strict=True)) for row in rows], indent=2))
+        print_json([dict(zip(_COLUMNS, row, strict=True)) for row in rows])
         return
     _print_table(rows)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option
+from temper_core.console import output_option, print_json
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def command(context: click.Context, /, file: Path, output: str, **overrides: Any
     configure_logs("critical")
     simulation = simulate(file, _given(**overrides))
     if output == "json":
-        import json
-
-        click.echo(json.dumps(simulation_document(simulation), indent=2))
+        print_json(simulation_document(simulation))
     else:
         print_simulation(simulation)
     context.exit(EXIT_FINDINGS if simulation.has_findings else EXIT_CLEAN)

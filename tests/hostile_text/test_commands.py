@@ -67,7 +67,7 @@ COMMANDS = {
     "lint": [SETTINGS, ("--from", "b.json"), (*SETTINGS, "--explain", ARGUMENT)],
     "machine": [("--sys-root", ARGUMENT)],
     "map": [SETTINGS],
-    "observe": [SETTINGS],
+    "observe": [SETTINGS, (*SETTINGS, "--output", "yaml")],
     "overcommit preview": [("-f", "pods.json"), ("-f", "bad-pods.json")],
     "overcommit report": [()],
     "placement score": [("pod.json",), (ARGUMENT,)],

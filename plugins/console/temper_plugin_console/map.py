@@ -16,6 +16,7 @@ from temper_core.console import (
     read_settings,
     settings_option,
     sys_root_option,
+    watch_options,
 )
 from temper_core.observed import number, pod_key, rows, text, whole_numbers
 from temper_plugin_console.occupants import Occupant, running_threads
@@ -34,6 +35,7 @@ THREADS_SHOWN = 3
 @sys_root_option
 @settings_option
 @output_option
+@watch_options
 def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     """Draw the CPUs by core, with the threads that run there and the layer that owns them.
 

@@ -1,6 +1,5 @@
 """``temper lint``: the current violations, from the running agent or from a saved answer."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,14 @@ import click
 from attrs import fields, frozen
 
 from temper_core import InputError, MachineError, ask_agent, fit_settings, load_settings, read_json
-from temper_core.console import output_option, plain_table, results_console, shown
+from temper_core.console import (
+    output_option,
+    plain_table,
+    print_json,
+    results_console,
+    shown,
+    watch_options,
+)
 from temper_plugin_linter.explaining import (
     explained_document,
     explained_lines,
@@ -76,6 +82,7 @@ def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
     help="A saved answer of /violations or /observe. - reads standard input.",
 )
 @output_option
+@watch_options
 @click.option(
     "--explain",
     metavar="ID",
@@ -100,7 +107,7 @@ def lint(
         return
     violations = _violations_in(source.answer())
     if output == "json":
-        click.echo(json.dumps(violations, indent=2))
+        print_json(violations)
     elif violations:
         _print_table(violations)
     else:
@@ -126,7 +133,7 @@ def _explain(name: str, source: _Source, output: str) -> None:
     )
     explained = find(name, standing, {} if is_invariant(name) else source.others())
     if output == "json":
-        click.echo(json.dumps(explained_document(explained, limits, windows), indent=2))
+        print_json(explained_document(explained, limits, windows))
     else:
         click.echo("\n".join(explained_lines(explained, limits, windows)))
 

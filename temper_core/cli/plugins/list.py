@@ -1,13 +1,12 @@
 """``temper plugins list``: the installed plugins, their hooks, and those that were set aside."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from temper_core.cli.plugins_directory import PLUGINS_DIRECTORY, with_plugins_directory
-from temper_core.console import output_option
+from temper_core.console import output_option, print_json
 
 if TYPE_CHECKING:
     from temper_core.records.snapshots import PluginState
@@ -38,7 +37,7 @@ def command(
     lenient = attrs.evolve(settings.plugin_host, strict=False)
     states = _states(attrs.evolve(settings, plugin_host=lenient))
     if output == "json":
-        click.echo(json.dumps([attrs.asdict(state) for state in states], indent=2))
+        print_json([attrs.asdict(state) for state in states])
     else:
         _print_table(states)
     if strict:

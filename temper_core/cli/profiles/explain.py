@@ -7,7 +7,7 @@ import click
 
 from temper_core.cli.explain import explanation
 from temper_core.cli.planning import input_options
-from temper_core.console import output_option, results_console
+from temper_core.console import output_option, print_json, results_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,9 +36,7 @@ def command(
     document = explanation(pod, inputs, steered=steered)
     parts = {key: document.get(key) for key in PROFILE_KEYS}
     if output == "json":
-        import json
-
-        click.echo(json.dumps(parts, indent=2))
+        print_json(parts)
     else:
         _print(results_console(), parts)
 

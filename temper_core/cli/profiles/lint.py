@@ -1,13 +1,12 @@
 """``temper profiles lint``: errors and warnings in profile files."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from temper_core.cli.profiles.check import each_file
-from temper_core.console import output_option
+from temper_core.console import output_option, print_json
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -46,7 +45,7 @@ def command(
     catalogue = completed_files(paths, settings=settings, directory=profiles)
     documents = [document for path in paths for document in _documents(path, catalogue)]
     if output == "json":
-        click.echo(json.dumps(documents, indent=2))
+        print_json(documents)
     else:
         for document in documents:
             _print(document)

@@ -1,6 +1,5 @@
 """``temper profiles list``: all profiles, and those that could not be loaded."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import effect_of, given, profile_document
+from temper_core.console import print_json
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -28,7 +28,7 @@ def command(
     """List every profile, and why some are disabled. Exit code 1 if one could not be loaded."""
     catalogue = load_profiles(settings, profiles)
     if output == "json":
-        click.echo(json.dumps(_catalogue_document(catalogue), indent=2))
+        print_json(_catalogue_document(catalogue))
     else:
         _print_catalogue(catalogue)
     for failure in catalogue.failures:

@@ -1,6 +1,5 @@
 """``temper profiles show``: one profile."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import effect_of, given, profile_document
+from temper_core.console import print_json
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -25,7 +25,7 @@ def command(profile_id: str, settings: Path | None, profiles: Path | None, outpu
     if not matching:
         raise _unknown(profile_id, catalogue)
     if output == "json":
-        click.echo(json.dumps([profile_document(loaded) for loaded in matching], indent=2))
+        print_json([profile_document(loaded) for loaded in matching])
         return
     for loaded in matching:
         _print_profile(loaded)

@@ -1,6 +1,5 @@
 """``temper overcommit preview``: the webhook's decisions about the pods in a file."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from temper_core import InputError, load_settings, tier_of
-from temper_core.console import columns
+from temper_core.console import columns, document_text
 from temper_plugin_density.overcommit.decisions import AdmissionDecision, RequestChange, decide
 from temper_plugin_density.overcommit.manifests import Manifest, read_manifests
 from temper_plugin_density.overcommit.pod_objects import read
@@ -25,7 +24,7 @@ def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> 
     policy = Policy(partial(tier_of, mapping=mapping), factor)
     decided = [(manifest, _decide(manifest, policy)) for manifest in read_manifests(source)]
     if output == "json":
-        return json.dumps([_document(*pair) for pair in decided], indent=2)
+        return document_text([_document(*pair) for pair in decided])
     return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 

@@ -1,6 +1,5 @@
 """``temper overcommit report``: lowered pods of a cluster, and obstacles to lowering."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 from attrs import define, evolve, field, frozen
 
 from temper_core import InputError, cpu_millis
-from temper_core.console import columns
+from temper_core.console import columns, document_text
 from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit import originals
@@ -149,4 +148,4 @@ def _as_json(standings: Iterable[NamespaceStanding]) -> str:
         }
         for standing in standings
     ]
-    return json.dumps(rows, indent=2)
+    return document_text(rows)

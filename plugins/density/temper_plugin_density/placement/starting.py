@@ -1,6 +1,5 @@
 """The work of ``temper placement``'s commands, from options to results."""
 
-import json
 import shutil
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import prometheus_client
 
 from temper_core import configure_logs, listen_on, load_settings, parse_address
+from temper_core.console import document_text
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.placement.app import Extender
 from temper_plugin_density.placement.asking import PodReader
@@ -37,7 +37,7 @@ def show(pod: str, output: str, kubeconfig: Path | None, settings: Path | None) 
     document = score_once(pod, reader, kubeconfig)
     has_candidate = any(node["score"] for node in document["nodes"])
     if output == "json":
-        return json.dumps(document, indent=2), has_candidate
+        return document_text(document), has_candidate
     return table_text(document, _width()), has_candidate
 
 

@@ -1,11 +1,10 @@
 """``temper k8s doctor``: problems of the cluster, each with a remedy."""
 
-import json
 from functools import partial
 
 import click
 
-from temper_core.console import printable
+from temper_core.console import print_json, printable
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
@@ -101,7 +100,7 @@ def _print_json(report: Report) -> None:
         "findings": [_record(finding) for finding in report.findings],
         "unknown": [{"what": unknown.what, "why": unknown.why} for unknown in report.unknown],
     }
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _record(finding: Finding) -> dict[str, object]:

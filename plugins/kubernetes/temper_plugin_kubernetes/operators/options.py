@@ -8,6 +8,7 @@ import click
 from attrs import frozen
 
 from temper_core import InputError
+from temper_core.console import output_option
 from temper_kube.access import Access
 from temper_kube.kubeconfig import find_access
 
@@ -32,7 +33,7 @@ def cluster_options(function: Decorated) -> Decorated:
         click.option("--context", default="", help="Instead of the current one."),
         click.option("-n", "--namespace", default=NAMESPACE, show_default=True,
                      help="Where Temper is installed."),
-        click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table"),
+        output_option,
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)

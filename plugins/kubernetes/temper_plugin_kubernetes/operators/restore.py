@@ -1,13 +1,12 @@
 """``temper k8s restore``: make nodes undo Temper's changes."""
 
-import json
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from temper_core import InputError, ReaderGone, configure_logs
-from temper_core.console import printable
+from temper_core.console import print_json, printable
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.options import asked_of, cluster_options
 from temper_plugin_kubernetes.operators.restoring import release_nodes, restore_nodes
@@ -87,4 +86,4 @@ def _print_json(outcomes: "list[RestoreOutcome]") -> None:
             for outcome in outcomes
         ],
     }
-    click.echo(json.dumps(document, indent=2))
+    print_json(document)

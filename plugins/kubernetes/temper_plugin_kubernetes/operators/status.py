@@ -1,6 +1,5 @@
 """``temper k8s status``: the fleet as a table, worst first."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import click
 
 from temper_core import Tier
-from temper_core.console import age, columns, printable
+from temper_core.console import age, columns, print_json, printable, watch_options
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators.fleet import (
     AgentPod,
@@ -28,6 +27,7 @@ HEADS = (
 
 @click.command("status")
 @cluster_options
+@watch_options
 @click.option("-l", "--selector", default="", help="Only nodes with these labels.")
 @click.option("--not-enforcing", is_flag=True, help="Leave out the nodes that enforce.")
 def command(
@@ -47,7 +47,7 @@ def command(
         fleet = read_fleet(api, options.namespace, selector)
     nodes = [node for node in fleet.nodes if not (not_enforcing and node.mode == "enforcing")]
     if options.is_json:
-        click.echo(json.dumps(document(fleet, nodes), indent=2))
+        print_json(document(fleet, nodes))
     else:
         for line in table(nodes):
             click.echo(line)

@@ -10,6 +10,7 @@ from temper_core.console import (
     EXIT_FINDINGS,
     bounded_memory,
     named,
+    output_formats,
     print_json,
     printable,
 )
@@ -49,9 +50,7 @@ SOURCES = "give either --cases, or --pods with or without --metrics, or --promet
 )
 @prometheus_options
 @profiling_options
-@click.option(
-    "-o", "--output", type=click.Choice(["json", "table"]), default="json", show_default=True
-)
+@output_formats("json", "table", default="json")
 def classify_command(
     *,
     cases: Path | None,

@@ -16,6 +16,7 @@ from temper_core.console import (
     output_option,
     print_json,
     printable,
+    watch_options,
 )
 from temper_plugin_power.commands.cluster_objects import Source, now, pods_of, source_options
 from temper_plugin_power.views.nodes import NodeRow, node_rows, totals
@@ -29,6 +30,7 @@ MOST_SUGGESTIONS = 20
 @click.command("status")
 @source_options
 @output_option
+@watch_options
 def status_command(
     *, objects: Path | None, kubeconfig: Path | None, context: str, output: str
 ) -> int:

@@ -7,7 +7,14 @@ from typing import Any
 import click
 from attrs import fields, frozen
 
-from temper_core.console import EXIT_FINDINGS, FiniteRange, Row, print_json, printable
+from temper_core.console import (
+    EXIT_FINDINGS,
+    FiniteRange,
+    Row,
+    output_formats,
+    print_json,
+    printable,
+)
 from temper_core.observed import number, rows, table
 from temper_plugin_rightsizer.commands.formats import (
     as_csv,
@@ -67,14 +74,7 @@ def showing_options(command: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--fail-on-change", is_flag=True, help="Exit with 1 if a container should be changed."
         ),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(FORMATS),
-            default="table",
-            show_default=True,
-            help="The format of the report.",
-        ),
+        output_formats(*FORMATS, help="The format of the report."),
     )
     for option in reversed(options):
         decorated = option(decorated)

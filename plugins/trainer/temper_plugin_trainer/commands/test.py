@@ -1,6 +1,5 @@
 """``temper profiles test``: apply a profile to the recorded threads of a real program."""
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from temper_core.console import (
     FiniteRange,
     output_option,
     plain_table,
+    print_json,
     results_console,
     shown,
 )
@@ -83,7 +83,7 @@ def command(
     if output == "json":
         documents = [_document(path, coverage) for path, coverage in judged]
         head = {"file": str(file), "static": options["is_static"], "least": least}
-        click.echo(json.dumps({**head, "recordings": documents}, indent=2))
+        print_json({**head, "recordings": documents})
     else:
         for path, coverage in judged:
             _print(path, coverage)

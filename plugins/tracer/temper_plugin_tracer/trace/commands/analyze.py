@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from temper_core.console import Progress, bounded_memory, print_json, results_console
+from temper_core.console import (
+    Progress,
+    bounded_memory,
+    output_formats,
+    print_json,
+    results_console,
+)
 from temper_plugin_tracer.trace.analysis.report import LEVELS, Report
 
 USUAL_ROWS, MOST_ROWS = 20, 5_000
@@ -31,13 +37,7 @@ PARTIES = ("thread", "group", "pod", "layer")
     show_default=True,
     help="Rows of each table.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["table", "json", "html"]),
-    default="table",
-    show_default=True,
-)
+@output_formats("table", "json", "html")
 def command(file: Path, by: str, behind: str | None, of: str, top: int, output: str) -> None:
     """Show run times, waits, and the threads that ran while others waited.
 

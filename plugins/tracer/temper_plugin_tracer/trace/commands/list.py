@@ -12,6 +12,7 @@ from temper_core.console import (
     results_console,
     settings_option,
     table_of,
+    watch_options,
 )
 from temper_core.observed import number
 from temper_plugin_tracer.trace.commands import agent_traces
@@ -43,6 +44,7 @@ _COLUMNS: tuple[Column, ...] = (
 @click.command("list")
 @settings_option
 @output_option
+@watch_options
 def command(settings_path: Path | None, output: str) -> None:
     """List the traces that the agent has, and the capture that runs."""
     entries = agent_traces.entries(read_settings(settings_path))

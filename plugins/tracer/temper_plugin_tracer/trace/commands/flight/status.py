@@ -10,6 +10,7 @@ from temper_core.console import (
     printable,
     read_settings,
     settings_option,
+    watch_options,
 )
 from temper_core.observed import number, table, text
 from temper_plugin_tracer.trace.commands import agent_traces
@@ -19,6 +20,7 @@ from temper_plugin_tracer.trace.commands.agent_traces import Row
 @click.command("status")
 @settings_option
 @output_option
+@watch_options
 def command(settings_path: Path | None, output: str) -> None:
     """Show whether the flight recorder runs, and what it costs."""
     state = agent_traces.flight_recorder("GET", read_settings(settings_path))
