@@ -49,9 +49,10 @@ unit: install
 
 # A hostile plugin of a test may leave its process with a lower recursion limit, or without a stack. So each file of
 # these has a process of its own.
+# A test that hangs ends its process, since the main thread may not come to run a handler of a signal.
 # With a cache of their own, so that only what failed of them runs once more.
 hostile: install
-	$(BIN)/pytest -q -n 3 --dist loadfile -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test $$? = 5  # 5: none is selected
+	$(BIN)/pytest -q -n 3 --dist loadfile --timeout 120 --timeout-method thread --max-worker-restart 3 -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test $$? = 5  # 5: none is selected
 
 test-python313: build/venv-3.13/.installed  ## the tests that depend on the version of Python, on 3.13
 test-python314: build/venv-3.14/.installed  ## the same on 3.14

@@ -18,6 +18,12 @@ MOST_RECURSION = 5_000
 """The largest recursion limit that a plugin may leave behind. The stack suffices for it."""
 
 
+INTERRUPTS = 10
+"""How often a thread is interrupted before it counts as one that hangs in C."""
+FIRST_PAUSE_S = 0.1
+"""Seconds between the first two interrupts. Each further pause is twice as long: 51 s in all."""
+
+
 class AbandonedCall(BaseException):
     """Raised inside an abandoned thread, to end it if it runs Python code."""
 
@@ -38,14 +44,37 @@ def start_plugin_thread(
 def interrupt(thread: threading.Thread) -> None:
     """Raise AbandonedCall in *thread*.
 
-    It ends a Python loop, which would otherwise use a core until the agent exits. A thread that
-    hangs in C receives it when it returns to Python, if ever.
+    A thread that hangs in C receives it when it returns to Python, if ever. The thread loses it
+    where Python cannot raise it: in a finalizer or a hook of the garbage collector it is reported
+    and dropped, and at the recursion limit RecursionError takes its place.
     """
     import ctypes  # noqa: PLC0415 - slow, and hardly ever needed
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread.ident or 0), ctypes.py_object(AbandonedCall)
     )
+
+
+def end_thread(thread: threading.Thread) -> None:
+    """Interrupt *thread* until it ends, at most ``INTERRUPTS`` times. Return at once.
+
+    It ends a Python loop, which would otherwise use a core until the agent exits.
+    """
+    interrupt(thread)
+    with suppress(RuntimeError):  # no thread can be started: the first interrupt has to do
+        threading.Thread(
+            target=_interrupt_again, args=(thread,), name="interrupts", daemon=True
+        ).start()
+
+
+def _interrupt_again(thread: threading.Thread) -> None:
+    pause_s = FIRST_PAUSE_S
+    for _ in range(INTERRUPTS - 1):
+        thread.join(pause_s)
+        if not thread.is_alive():
+            return
+        interrupt(thread)
+        pause_s *= 2
 
 
 def restore_limits() -> None:

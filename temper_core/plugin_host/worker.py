@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from temper_core.plugin_host.plain_errors import PlainFailure, failure_of
 from temper_core.plugin_host.plugin_threads import (
     AbandonedCall,
-    interrupt,
+    end_thread,
     restore_limits,
     start_plugin_thread,
 )
@@ -110,7 +110,7 @@ class Worker:
             raise CallOverdue(is_busy=is_busy) from None
 
     def _leave_behind(self, thread: threading.Thread) -> None:
-        interrupt(thread)
+        end_thread(thread)
         self._requests.put(None)
 
 

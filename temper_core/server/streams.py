@@ -17,6 +17,7 @@ from temper_core.plugin_host import plain_bytes
 from temper_core.plugin_host.plain_errors import describe
 from temper_core.plugin_host.plugin_threads import (
     AbandonedCall,
+    end_thread,
     interrupt,
     restore_limits,
     start_plugin_thread,
@@ -106,7 +107,7 @@ class Stream:
 
     def _give_up(self, what: str) -> None:
         """Interrupt the iterator wherever it waits or loops. Fail the requested piece, if any."""
-        interrupt(self._thread)
+        end_thread(self._thread)
         self._is_given_up = True
         self._failure = self._failure or f"{what} for {self._idle_s:g} s"
         self._due = self._loop.call_later(GRACE_S, self._ended, True)

@@ -142,6 +142,32 @@ def test_a_python_loop_that_never_ends_is_stopped_when_it_is_left_behind(host):
     assert not threads[0].is_alive()
 
 
+class _LoopsWhenFreed:
+    """Python reports and drops what a finalizer raises."""
+
+    def __del__(self):
+        while True:
+            time.sleep(0.001)
+
+
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+def test_a_thread_that_loses_an_interrupt_is_interrupted_again(host):
+    threads = []
+
+    def loses_two():
+        threads.append(threading.current_thread())
+        for _ in range(2):
+            _LoopsWhenFreed()
+        while True:
+            time.sleep(0.001)
+
+    with capture_logs(), pytest.raises(PluginError):
+        host.call("called", loses_two)
+
+    threads[0].join(PATIENCE_S)
+    assert not threads[0].is_alive()
+
+
 def test_a_part_that_hangs_is_set_aside_alone_and_says_why(host):
     release = threading.Event()
 
