@@ -20,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards dist deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,11 @@ dashboards: install  ## write the chart's Grafana dashboards anew from the metri
 
 dist: install  ## build wheels, sdists, a bill of materials and checksums into build/dist
 	@scripts/build-dist
+
+test-install: install  ## install what make dist builds by pip, pipx and uv, with the lowest and the newest versions allowed
+	@rm -f build/install/report.jsonl
+	$(BIN)/pytest -q tests/install --install $(SELECTED); \
+	status=$$?; $(BIN)/python -m tests.install.install_page && exit $$status
 
 deb: install  ## build the Debian package of agent, plugins and unit into build/deb, for the Debian that builds it
 	@scripts/build-deb

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-FOLDERS = frozenset(TESTS / name for name in ("deb", "density", "image", "kernel", "kubernetes"))
+FOLDERS = frozenset(
+    TESTS / name for name in ("deb", "density", "image", "install", "kernel", "kubernetes")
+)
 
 
 def leave_to(target: str, item: pytest.Item, reason: str) -> None:
