@@ -56,6 +56,28 @@ def test_temperatures_are_averaged_and_powers_added(tmp_path):
     assert 'temper_power_query_seconds_count{signal="ambient"} 1.0' in page
 
 
+def test_a_cooling_zone_has_the_average_of_its_own_series(tmp_path):
+    def fill(series):
+        for zone, sensor, celsius in (("a", 1, 20), ("a", 2, 22), ("b", 1, 35), ("c", 1, 101)):
+            series.gauge(AMBIENT, celsius, zone=zone, sensor=str(sensor))
+        series.gauge(AMBIENT, 30, sensor="hall")
+
+    facility, _ = told(tmp_path, fill)
+
+    assert facility.zone_celsius == {"a": 21.0, "b": 35.0}
+    assert facility.ambient_celsius == 41.5
+
+
+def test_without_a_label_no_cooling_zone_is_asked_for(tmp_path):
+    def fill(series):
+        series.gauge(AMBIENT, 25, zone="a")
+
+    facility, page = told(tmp_path, fill, evolve(ON, ambient_zone_label=""))
+
+    assert facility == Facility(25)
+    assert 'signal="ambient_by_zone"' not in page
+
+
 def test_what_is_not_exported_is_not_known(tmp_path):
     facility, _ = told(tmp_path, lambda series: series.gauge(IT, 500))
 
@@ -183,6 +205,18 @@ def test_warmth_is_cooling_stress_of_every_node():
     assert warm.headroom < mild.headroom
 
 
+@pytest.mark.parametrize(("zone", "stress"), [("a", 10), ("b", 5), ("", 5)])
+def test_warmth_is_that_of_the_cooling_zone_else_of_all(zone, stress):
+    label = {"joulie.io/cooling-zone": zone} if zone else {}
+    facility = Facility(30, zone_celsius={"a": 40})
+
+    around = evolve(seen(1), nodes=[a_node("n0", **label)], facility=facility)
+    without = plan_nodes(evolve(around, facility=Facility(20)), OperatorSettings()).nodes[0]
+    plan = plan_nodes(around, OperatorSettings()).nodes[0]
+
+    assert plan.twin.cooling_stress - without.twin.cooling_stress == pytest.approx(stress)
+
+
 @pytest.mark.parametrize(
     ("settings", "rack", "stress"),
     [
@@ -244,6 +278,7 @@ def test_before_the_first_answer_nothing_is_known():
         ('ambient_metric = "a b"', "ambient_metric"),
         ('it_power_metric = "sum(x)"', "it_power_metric"),
         ("psu_capacity_watts = -1.0", "psu_capacity_watts"),
+        ('ambient_zone_label = "a-b"', "ambient_zone_label"),
         ('poll = "0s"', "poll"),
     ],
 )

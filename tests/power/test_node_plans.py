@@ -1,14 +1,18 @@
 """What each node is to be, by the policy and the pods."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from attrs import evolve
+from structlog.testing import capture_logs
 
+from temper_plugin_power.controller.node_loop import NodeLoop
 from temper_plugin_power.controller.node_plans import Situations, plan_nodes
 from temper_plugin_power.controller.nodes import PROFILE_LABEL, known_node, selects
 from temper_plugin_power.controller.pods import pod_reader
 from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of
+from temper_plugin_power.operating.caps import CapShares, uncapped_by
 from temper_plugin_power.operating.guard import Cause, State
 from temper_plugin_power.operating.twin import Hardware
 from temper_plugin_power.settings.operator import CapSettings, OperatorSettings
@@ -93,6 +97,38 @@ def test_a_cap_of_0_is_none():
     settings = evolve(STATIC, caps=CapSettings(cpu_eco_pct=0.0))
 
     assert "cpu" not in plan_of(seen(), settings=settings).spec
+
+
+def test_a_percentage_of_0_is_warned_of_once_with_its_setting():
+    settings = evolve(STATIC, caps=CapSettings(cpu_eco_pct=0.0, gpu_performance_pct=0.0))
+    mixed = seen(6, records={f"n{number}": GPUS if number < 3 else SOME for number in range(6)})
+    written = []
+    writer = SimpleNamespace(write=lambda plan, _: written.append(plan))
+    loop = NodeLoop(lambda: mixed, writer, settings, None, lambda _: None, lambda *_: None)
+
+    with capture_logs() as logs:
+        loop.cycle()
+        loop.cycle()
+
+    told = [log for log in logs if log["event"] == "node_without_cap"]
+    assert {log["setting"].split()[-1] for log in told} == {"cpu_eco_pct", "gpu_performance_pct"}
+    assert len(told) == 2
+    assert len(written) == 12
+
+
+@pytest.mark.parametrize(
+    ("profile", "has_gpu", "name"),
+    [
+        ("eco", False, "cpu_eco_pct"),
+        ("eco", True, ""),
+        ("performance", True, "gpu_performance_pct"),
+        ("performance", False, ""),
+    ],
+)
+def test_the_setting_that_leaves_a_node_without_a_cap_is_of_its_device(profile, has_gpu, name):
+    shares = CapShares(cpu_eco_pct=0, gpu_performance_pct=-1)
+
+    assert uncapped_by(profile, shares, Hardware(has_gpu=has_gpu)) == name
 
 
 def test_a_cap_in_watts_is_in_the_state_of_the_node_as_a_percentage():

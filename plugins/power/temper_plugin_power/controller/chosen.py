@@ -79,7 +79,9 @@ def facility_asking(settings: PowerSettings, watcher: Watcher) -> Callable[[], F
     of = settings.operator.facility
     if not (of.enabled and settings.classifier.prometheus_url):
         return None
-    metrics = FacilityMetrics(of.ambient_metric, of.it_power_metric, of.cooling_power_metric)
+    metrics = FacilityMetrics(
+        *(of.ambient_metric, of.it_power_metric, of.cooling_power_metric), of.ambient_zone_label
+    )
 
     def ask() -> Facility:
         with _prometheus(settings.classifier) as prometheus:

@@ -42,6 +42,7 @@ class NodeLoop:
     _plans: tuple[float, Plans] | None = field(default=None, init=False)
     _states: dict[str, State] = field(factory=dict, init=False)
     _first: int = field(default=0, init=False)
+    _warned_of: set[str] = field(factory=set, init=False)
 
     def run(self, closing: threading.Event, may_write: Callable[[], bool], every_s: float) -> None:
         """Work until *closing* is set."""
@@ -59,10 +60,19 @@ class NodeLoop:
         """Decide once, and write within the deadline."""
         seen = self.see()
         plans = plan_nodes(seen, self.settings)
+        self._warn_of_missing_caps(plans)
         self.shown(plans)
         self._plans = self.clock(), plans
         self._write(plans, seen)
         self.advised(plans)
+
+    def _warn_of_missing_caps(self, plans: Plans) -> None:
+        """Tell once of each percentage that leaves nodes without a cap, with one such node."""
+        for plan in plans.nodes:
+            if plan.without_cap and plan.without_cap not in self._warned_of:
+                self._warned_of.add(plan.without_cap)
+                name = f"[plugins.power.operator.caps] {plan.without_cap}"
+                log.warning("node_without_cap", node=plan.node.name, setting=name, value_pct=0.0)
 
     def _write(self, plans: Plans, seen: Situations) -> None:
         until = time.monotonic() + DEADLINE_S

@@ -12,7 +12,7 @@ from temper_plugin_power.controller.nodes import PROFILE_LABEL, KnownNode
 from temper_plugin_power.controller.pods import KnownPod
 from temper_plugin_power.controller.twins import Record, StoredTwin, hardware_of, shape_of
 from temper_plugin_power.operating.buckets import Bucket, bucket_by
-from temper_plugin_power.operating.caps import caps_of, effective_cpu_pct
+from temper_plugin_power.operating.caps import caps_of, effective_cpu_pct, uncapped_by
 from temper_plugin_power.operating.facility import Facility, Supply, rack_totals, supply_of
 from temper_plugin_power.operating.guard import (
     Cause,
@@ -98,6 +98,8 @@ class NodePlan:
     slicing: Slicing | None = None
     """How to share its GPUs. None without any, and where it is not known how they can be shared."""
     gpus: int = 0
+    without_cap: str = ""
+    """The setting that leaves the node without a cap, empty if it has one."""
 
 
 @frozen
@@ -206,6 +208,7 @@ def _plan(
         blockers=tuple(pod for pod, cause in draft.found if cause is not None),
         slicing=_slicing(seen, record, pods) if draft.hardware.has_gpu else None,
         gpus=draft.hardware.gpus,
+        without_cap=uncapped_by(step.in_force, settings.caps.shares, draft.hardware),
     )
 
 
@@ -264,7 +267,7 @@ def _situation(draft: Draft, facility: Facility, supply: Supply) -> Situation:
         is_draining=draft.step.is_draining,
         cpu_cap_pct=cpu_pct,
         gpu_cap_pct=gpu_pct,
-        ambient_celsius=facility.ambient_celsius or 0.0,
+        ambient_celsius=facility.celsius_of(draft.node.cooling_zone) or 0.0,
         power_watts=supply.watts,
         capacity_watts=supply.capacity_watts,
         measured_pue=facility.pue,

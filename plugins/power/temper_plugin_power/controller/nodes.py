@@ -13,6 +13,7 @@ PREFIX = "joulie.io/"
 PROFILE_LABEL = f"{PREFIX}power-profile"
 RESERVED = f"{PREFIX}reserved"
 RACK = f"{PREFIX}rack"
+COOLING_ZONE = f"{PREFIX}cooling-zone"
 CPU_MODELS = ("feature.node.kubernetes.io/cpu-model.name", f"{PREFIX}hw.cpu-model")
 SOCKETS = ("feature.node.kubernetes.io/cpu-sockets", f"{PREFIX}hw.cpu-sockets")
 GPU_COUNT = (f"{PREFIX}hw.gpu-count",)
@@ -41,6 +42,11 @@ class KnownNode:
         """The rack that it is in, empty if that is not known."""
         return self.labels.get(RACK, "")
 
+    @property
+    def cooling_zone(self) -> str:
+        """The cooling zone that it is in, empty if that is not known."""
+        return self.labels.get(COOLING_ZONE, "")
+
     def label(self, keys: tuple[str, ...]) -> str:
         """Return the first of some labels that the node has, empty without any."""
         return next((self.labels[key] for key in keys if self.labels.get(key)), "")
@@ -64,6 +70,7 @@ def known_node(
         *SOCKETS,
         *GPU_COUNT,
         RACK,
+        COOLING_ZONE,
     }
     return KnownNode(
         name=text_at(item, "metadata.name"),

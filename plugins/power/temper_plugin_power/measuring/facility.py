@@ -9,6 +9,9 @@ from temper_plugin_power.operating.facility import Facility
 from temper_prometheus.answers import Answer
 
 MOST_CELSIUS = 100.0
+MOST_ZONES = 1000
+"""Cooling zones that are kept of an answer."""
+BY_ZONE = "ambient_by_zone"
 
 
 @frozen
@@ -20,6 +23,8 @@ class FacilityMetrics:
     it_power: str
     """Watts, as below. The sum of their series counts."""
     cooling_power: str
+    zone_label: str = ""
+    """The label of the temperature's series that names the cooling zone. Empty is none."""
 
     @property
     def queries(self) -> Mapping[str, str]:
@@ -29,7 +34,10 @@ class FacilityMetrics:
             "it_power": ("sum", self.it_power),
             "cooling_power": ("sum", self.cooling_power),
         }
-        return {signal: f"{how}({name})" for signal, (how, name) in known.items() if name}
+        asked = {signal: f"{how}({name})" for signal, (how, name) in known.items() if name}
+        if self.ambient and self.zone_label:
+            asked[BY_ZONE] = f"avg by ({self.zone_label}) ({self.ambient})"
+        return asked
 
 
 def read_facility(
@@ -40,17 +48,30 @@ def read_facility(
     Negative values, and a temperature above ``MOST_CELSIUS``, are not known either. Raises
     MachineError or InputError if a query fails for good.
     """
-    found = {}
-    for signal, answer in answers(server, moment, metrics.queries, pace or Pace()).items():
-        try:
-            found[signal] = _value(answer)
-        except ValueError as error:
-            raise server.damaged(error) from error
+    told = dict(answers(server, moment, metrics.queries, pace or Pace()))
+    by_zone = told.pop(BY_ZONE, Answer(()))
+    try:
+        zones = _zones(by_zone, metrics.zone_label)
+        found = {signal: _value(answer) for signal, answer in told.items()}
+    except ValueError as error:
+        raise server.damaged(error) from error
     ambient = found.get("ambient")
     is_usual = ambient is not None and ambient <= MOST_CELSIUS
     return Facility(
-        ambient if is_usual else None, found.get("it_power"), found.get("cooling_power")
+        ambient if is_usual else None, found.get("it_power"), found.get("cooling_power"), zones
     ).steady
+
+
+def _zones(answer: Answer, label: str) -> Mapping[str, float]:
+    """Return the temperature of each zone. Series without the label are of no zone."""
+    known = {
+        series.labels[label]: celsius
+        for series in answer.series
+        if series.labels.get(label)
+        for _, celsius in series.values()
+        if celsius <= MOST_CELSIUS
+    }
+    return dict(sorted(known.items())[:MOST_ZONES])
 
 
 def _value(answer: Answer) -> float | None:

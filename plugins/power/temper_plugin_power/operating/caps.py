@@ -52,6 +52,13 @@ def caps_of(profile: str, shares: CapShares, hardware: Hardware) -> Mapping[str,
     return _cpu_cap(profile, shares, hardware)
 
 
+def uncapped_by(profile: str, shares: CapShares, hardware: Hardware) -> str:
+    """Return the name of the percentage that leaves a node without a cap, empty if it has one."""
+    device = "gpu" if hardware.has_gpu else "cpu"
+    pct = shares.gpu_pct(profile) if hardware.has_gpu else shares.cpu_pct(profile)
+    return f"{device}_{profile}_pct" if pct <= 0 else ""
+
+
 def effective_cpu_pct(caps: Mapping[str, Any], hardware: Hardware) -> float:
     """Return the CPU cap of *caps* in percent of the maximum. 0 is no cap."""
     cpu = caps.get("cpu", {})

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from math import floor, log10
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
 from temper_plugin_power.operating.twin import REFERENCE_RACK_WATTS
 
@@ -20,6 +20,15 @@ class Facility:
     it_watts: float | None = None
     """The power of all machines."""
     cooling_watts: float | None = None
+    zone_celsius: Mapping[str, float] = field(factory=dict)
+    """The temperature of each cooling zone."""
+
+    def celsius_of(self, zone: str) -> float | None:
+        """Return the temperature around a node in a cooling *zone*, empty for none.
+
+        A zone that is not measured takes the average of all.
+        """
+        return self.zone_celsius.get(zone, self.ambient_celsius)
 
     @property
     def pue(self) -> float | None:
@@ -35,8 +44,13 @@ class Facility:
     def steady(self) -> "Facility":
         """The same in steps: half degrees, and powers of three digits."""
         ambient = self.ambient_celsius
-        steps = None if ambient is None else round(ambient * STEPS_PER_DEGREE) / STEPS_PER_DEGREE
-        return Facility(steps, _rounded(self.it_watts), _rounded(self.cooling_watts))
+        return evolve(
+            self,
+            ambient_celsius=None if ambient is None else _half_degrees(ambient),
+            it_watts=_rounded(self.it_watts),
+            cooling_watts=_rounded(self.cooling_watts),
+            zone_celsius={zone: _half_degrees(each) for zone, each in self.zone_celsius.items()},
+        )
 
 
 @frozen
@@ -67,6 +81,10 @@ def rack_totals(nodes: Iterable[tuple[str, float]]) -> Mapping[str, float]:
         if rack:
             totals[rack] = totals.get(rack, 0.0) + watts
     return totals
+
+
+def _half_degrees(celsius: float) -> float:
+    return round(celsius * STEPS_PER_DEGREE) / STEPS_PER_DEGREE
 
 
 def _rounded(watts: float | None) -> float | None:

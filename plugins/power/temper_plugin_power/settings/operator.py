@@ -31,6 +31,7 @@ MOST_COUNT = 1_000_000
 MOST_WEIGHT = 1000.0
 MOST_WATTS = 1e6
 MOST_CAPACITY_WATTS = 1e12
+LABEL_NAME = r"([a-zA-Z_][a-zA-Z0-9_]{0,254})?"
 METRIC = r"([a-zA-Z_:][a-zA-Z0-9_:]{0,254})?"
 MOST_LABELS, LONGEST_PRODUCT = 16, 128
 LABEL = r"[A-Za-z0-9./_-]{1,317}"
@@ -129,6 +130,12 @@ class FacilitySettings:
     ambient_metric: str = _metric(
         "datacenter_ambient_temperature_celsius",
         "The temperature around the machines in degrees Celsius; the average of its series.",
+    )
+    ambient_zone_label: str = setting(
+        "zone",
+        "The label of the temperature's series that names the cooling zone, which nodes name by "
+        "joulie.io/cooling-zone. Empty is none.",
+        validator=matches_re(LABEL_NAME),
     )
     it_power_metric: str = _metric(
         "datacenter_total_it_power_watts",
