@@ -35,7 +35,7 @@ def plugins_of(commands):
 @contextmanager
 def observing(commands, folder):
     """Run an agent that only observes this machine; yield its address."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     settings, log = folder / "agent.toml", folder / "log"
     settings.write_text(SETTINGS.format(folder=folder))
     command = [commands / "temper", "agent", "--observe-only", "--settings", settings]
