@@ -21,6 +21,7 @@ from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHI
 from temper_core.finite_range import FiniteRange
 from temper_core.result_formats import document_text, output_formats
 from temper_core.standard_output import write_bytes
+from temper_core.suggestions import did_you_mean, similar
 from temper_core.visible_text import own_sequences, printable, visible
 from temper_core.watching import watch_options
 
@@ -43,6 +44,7 @@ __all__ = [
     "age",
     "bounded_memory",
     "columns",
+    "did_you_mean",
     "document_text",
     "held_interruptions",
     "is_interrupted",
@@ -241,13 +243,28 @@ class Progress:
 
 
 def print_error(error: TemperError | click.ClickException, program: str = "temper") -> None:
-    """Print the lines of *error* to standard error, each as one line whatever its text."""
+    """Print the lines of *error* to standard error, each as one line whatever its text.
+
+    A mistyped choice gets the choice that was probably meant.
+    """
     if isinstance(error, click.ClickException):
-        vars(error)["message"] = printable(error.message)  # final to a type checker
+        message = f"{error.message}{_choice_meant(error)}"
+        vars(error)["message"] = printable(message)  # final to a type checker
         error.show()
         return
     for line in error.lines:
         click.echo(f"{program}: {printable(line)}", err=True)
+
+
+def _choice_meant(error: click.ClickException) -> str:
+    """Return what to add to the message on a value that is none of its option's choices."""
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
+    if not isinstance(kind, click.Choice):
+        return ""
+    # click keeps the value in the message only: "'tabel' is not one of 'table', 'json'."
+    value = error.message.partition(" is not one of ")[0]
+    meant = similar(value.strip("'\""), map(str, kind.choices))
+    return f" Did you mean {meant!r}?" if meant else ""
 
 
 @contextmanager

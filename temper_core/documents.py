@@ -19,7 +19,7 @@ import tomli
 from cattrs import Converter
 
 from temper_core.errors import DocumentError
-from temper_core.suggestions import similar
+from temper_core.suggestions import did_you_mean
 
 Model = TypeVar("Model")
 Problem = tuple[str, str]
@@ -265,7 +265,8 @@ def _member(value: object, kind: type[Enum]) -> Enum:
     members = _members(kind)
     if not isinstance(value, str) or value not in members:
         names = ", ".join(map(repr, members))
-        raise _Misfit([("", f"must be one of {names}, not {value!r}")])
+        meant = did_you_mean(value, members) if isinstance(value, str) else ""
+        raise _Misfit([("", f"must be one of {names}, not {value!r}{meant}")])
     return members[value]
 
 
@@ -394,8 +395,7 @@ def _unknown(key: str, fields: Iterable[str]) -> str:
     allowed = sorted(fields)
     if not allowed:
         return f"unknown key {key!r}; no key is allowed"
-    meant = similar(str(key), allowed)
-    suggestion = f"; did you mean {meant!r}?" if meant else ""
+    suggestion = did_you_mean(str(key), allowed)
     return f"unknown key {key!r}; allowed are {', '.join(allowed)}{suggestion}"
 
 

@@ -16,6 +16,12 @@ def similar(word: str, known: Iterable[str]) -> str | None:
     return best if best and wrong <= min(MOST_WRONG, len(best) // 2) else None
 
 
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message on an unknown *word*: ``; did you mean 'x'?``, or nothing."""
+    meant = similar(word, known)
+    return f"; did you mean {meant!r}?" if meant else ""
+
+
 def _wrong(word: str, known: str) -> int:
     """Return the letters between the common beginning and the common end."""
     longest = max(len(word), len(known))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from attrs import frozen
 
+from temper_core.suggestions import did_you_mean
 from temper_core.visible_text import printable
 
 if TYPE_CHECKING:
@@ -134,7 +135,8 @@ def _pods(file: str, node: str) -> "tuple[Pod, ...]":
 def _tell_nodes(file: str, names: tuple[str, ...], node: str) -> None:
     shown = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
     if node and names and node not in names:
-        click.echo(f"temper: {file}: no pod is on node {node!r}; there are {shown}", err=True)
+        there = f"there are {shown}{did_you_mean(node, names)}"
+        click.echo(f"temper: {file}: no pod is on node {node!r}; {there}", err=True)
     elif not node and len(names) > 1:
         problem = f"has pods of {len(names)} nodes ({shown}), planned as if on one"
         click.echo(f"temper: {file}: {problem}; choose one with --node NAME", err=True)

@@ -12,6 +12,7 @@ from temper_core.plugin_host import Contribution, PluginHost, plain_record
 from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext, Staleness
 from temper_core.records.executions import ExecutionNews
 from temper_core.records.pods import Pod
+from temper_core.suggestions import did_you_mean
 
 FIRST_PAUSE_S = 10.0
 LONGEST_PAUSE_S = 300.0
@@ -177,6 +178,7 @@ def chosen_pod_source(host: PluginHost, wanted: str) -> Contribution[PodSource]:
     if chosen is None:
         names = ", ".join(sorted(sources))
         lost = [f"; plugin {s.name}: {s.failure}" for s in host.states() if s.failure]
-        problem = f"no pod source is named {wanted!r}; there are: {names}{''.join(lost)}"
+        others = f"; there are: {names}{''.join(lost)}{did_you_mean(wanted, sources)}"
+        problem = f"no pod source is named {wanted!r}{others}"
         raise InputError(f"[pods] source: {problem}")
     return chosen

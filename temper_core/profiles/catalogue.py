@@ -18,6 +18,7 @@ from temper_core.records.machine import MachineShape
 from temper_core.records.plans import ProfileCode
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure
+from temper_core.suggestions import did_you_mean
 
 Detect = Callable[[Pod], Detection | None]
 
@@ -145,7 +146,7 @@ class ProfileCatalogue:
                 why = f"that profile could not be loaded ({failure.source}: {failure.reason})"
                 return Choice(None, f"{claim.sign}, but {why}", ProfileCode.NOT_LOADED)
         ids = ", ".join(self._by_id) or "none"
-        why = f"there is no such profile; loaded are {ids}"
+        why = f"there is no such profile; loaded are {ids}{did_you_mean(profile_id, self._by_id)}"
         return Choice(None, f"{claim.sign}, but {why}", ProfileCode.UNKNOWN_ID)
 
     def _recognised(self, pod: Pod, machine: MachineShape) -> Choice:

@@ -60,6 +60,8 @@ class Car:
         ({"name": 3}, "name: must be a string, not 3"),
         ({"name": "a", "sped": 1}, "unknown key 'sped'"),
         ({"name": "a", "colour": "blue"}, "colour: must be one of 'red', 'green', not 'blue'"),
+        ({"name": "a", "colour": "gren"}, "not 'gren'; did you mean 'green'?"),
+        ({"name": "a", "colour": 3}, "colour: must be one of 'red', 'green', not 3"),
         ({"name": "a", "doors": [1, "2"]}, "doors[1]: must be a whole number, not '2'"),
         ({"name": "a", "doors": 2}, "doors: must be a list, not 2"),
         ({"name": "a", "gears": [1]}, "gears: must be a list of 2 values, not [1]"),

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.suggestions import similar
+from temper_core.suggestions import did_you_mean, similar
 
 KNOWN = ("explain", "plan", "plugins", "profiles", "scheduler", "--tier", "--name")
 
@@ -25,6 +25,11 @@ KNOWN = ("explain", "plan", "plugins", "profiles", "scheduler", "--tier", "--nam
 )
 def test_a_word_with_one_mistake_is_recognised(word, meant):
     assert similar(word, KNOWN) == meant
+
+
+def test_a_message_ends_with_the_word_that_was_meant():
+    assert did_you_mean("plam", KNOWN) == "; did you mean 'plan'?"
+    assert did_you_mean("brew", KNOWN) == ""
 
 
 @given(st.text(), st.lists(st.text()))

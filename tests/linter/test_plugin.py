@@ -187,6 +187,11 @@ def test_an_unknown_invariant_is_the_callers_mistake(snapshot):
         violations_of(Request({"invariant": "smt"}, snapshot))
 
 
+def test_a_mistyped_invariant_of_a_request_gets_the_one_that_was_meant(snapshot):
+    with pytest.raises(InputError, match=r"did you mean 'smt_collision'\?"):
+        violations_of(Request({"invariant": "smt_colision"}, snapshot))
+
+
 def test_the_endpoint_and_the_exporter_are_contributed():
     host = linter()
 

@@ -219,6 +219,11 @@ def test_an_unknown_pod_is_one_line(settings):
     assert "no demand of nothing/here is known; known are: " in done.stderr
 
 
+@pytest.mark.usefixtures("learned")
+def test_a_mistyped_pod_gets_the_one_that_was_meant(settings):
+    assert rightsize(settings, "bsuy").stderr.endswith("; did you mean 'busy'?\n")
+
+
 def test_without_an_agent_there_is_one_line(tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text(SETTINGS.format(folder=tmp_path))

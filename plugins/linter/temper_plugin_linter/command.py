@@ -22,6 +22,7 @@ from temper_plugin_linter.explaining import (
     find,
     id_of,
     is_invariant,
+    meant_invariant,
 )
 from temper_plugin_linter.limits import Limits
 
@@ -122,9 +123,9 @@ def _explain(name: str, source: _Source, output: str) -> None:
         answer = source.answer()
         standing = _violations_in(answer)
         limits = _limits_in(answer) or limits
-    except MachineError:
+    except MachineError as error:
         if not is_invariant(name):
-            raise
+            raise MachineError(f"{error}{_told(name)}") from error
         standing = []
     rules = settings.lint
     windows = (
@@ -136,6 +137,12 @@ def _explain(name: str, source: _Source, output: str) -> None:
         print_json(explained_document(explained, limits, windows))
     else:
         click.echo("\n".join(explained_lines(explained, limits, windows)))
+
+
+def _told(name: str) -> str:
+    """Return what to add to a failure to ask for *name*, if it is a mistyped invariant."""
+    meant = meant_invariant(name)
+    return f"; {name!r} is no invariant of the linter{meant}" if meant else ""
 
 
 def _limits_in(answer: Mapping[str, Any]) -> Limits | None:

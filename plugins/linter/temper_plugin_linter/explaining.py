@@ -1,12 +1,12 @@
 """``temper lint --explain``: the meaning of an invariant, and the remedy of a violation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from attrs import frozen
 
 from temper_core import InputError, violation_id
-from temper_core.console import shown
+from temper_core.console import did_you_mean, shown
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES, Rule, rule_named
 
@@ -34,6 +34,11 @@ def is_invariant(name: str) -> bool:
     return rule_named(name) is not None
 
 
+def meant_invariant(name: str, others: Iterable[str] = ()) -> str:
+    """Return the end of a message on *name*, which is no invariant: which was meant, or nothing."""
+    return did_you_mean(name, (*(rule.name for rule in (*RULES, PLUGIN_HEALTH)), *others))
+
+
 def find(asked: str, standing: Sequence[Json], others: Mapping[str, Json]) -> Explained:
     """Find the invariant or the violation that *asked* names, with the current violations.
 
@@ -48,10 +53,10 @@ def find(asked: str, standing: Sequence[Json], others: Mapping[str, Json]) -> Ex
     matching = [violation for violation in standing if id_of(violation) == asked]
     invariant = asked.rpartition("-")[0]
     if not matching and not is_invariant(invariant) and invariant not in others:
-        known = ", ".join((*(rule.name for rule in (*RULES, PLUGIN_HEALTH)), *map(shown, others)))
+        known = (*(rule.name for rule in (*RULES, PLUGIN_HEALTH)), *map(shown, others))
         raise InputError(
             f"{asked!r} is neither an invariant nor the id of a current violation; "
-            f"the invariants are {known}"
+            f"the invariants are {', '.join(known)}{meant_invariant(asked, others)}"
         )
     return Explained(rule_named(invariant), matching, asked, others.get(invariant))
 

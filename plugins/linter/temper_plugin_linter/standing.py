@@ -18,6 +18,7 @@ from temper_core import (
     Snapshot,
     Violation,
 )
+from temper_core.console import did_you_mean
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import ENFORCING, RULES
 
@@ -62,7 +63,8 @@ def violations(request: Request, limits: Limits) -> dict[str, Any]:
     invariant = request.query.get("invariant")
     if invariant is not None and invariant not in snapshot.invariants:
         known = ", ".join(snapshot.invariants) or "none"
-        raise InputError(f"there is no invariant {invariant!r}; there are: {known}")
+        meant = did_you_mean(invariant, snapshot.invariants)
+        raise InputError(f"there is no invariant {invariant!r}; there are: {known}{meant}")
     standing = [v for v in snapshot.violations if invariant in (None, v.invariant)]
     if "id" in request.query:
         standing = [v for v in standing if v.id == request.query["id"]]

@@ -8,6 +8,7 @@ import click
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import effect_of, given, profile_document
 from temper_core.console import print_json
+from temper_core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -38,8 +39,9 @@ def _unknown(profile_id: str, catalogue: "ProfileCatalogue") -> Exception:
         if failure.profile == profile_id:
             reason = f"{failure.source}: {failure.reason}"
             return InputError(f"profile {profile_id!r} could not be loaded: {reason}")
-    ids = ", ".join(sorted({loaded.profile.id for loaded in catalogue.profiles})) or "none"
-    return InputError(f"no profile is called {profile_id!r}; there are: {ids}")
+    known = sorted({loaded.profile.id for loaded in catalogue.profiles})
+    ids, meant = ", ".join(known) or "none", did_you_mean(profile_id, known)
+    return InputError(f"no profile is called {profile_id!r}; there are: {ids}{meant}")
 
 
 def _print_profile(loaded: "LoadedProfile") -> None:

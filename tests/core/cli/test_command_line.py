@@ -143,6 +143,46 @@ def test_a_mistake_on_the_command_line_is_one_clear_message_and_code_2(arguments
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["run", "--tier", "critcal", "true"], "Did you mean 'critical'?"),
+        (["machine", "-o", "jsno"], "Did you mean 'json'?"),
+        (["plan", "--pods", "-", "--output", "enigne"], "Did you mean 'engine'?"),
+        (["safe-mode", "statsu"], "Did you mean 'status'?"),
+        (["trace", "analyze", "x", "--by", "thraed"], "Did you mean 'thread'?"),
+        (["profiles", "show", "redsi"], "did you mean 'redis'?"),
+        (["lint", "--explain", "starvatoin", "--from", "{empty}"], "did you mean 'starvation'?"),
+    ],
+)
+def test_a_mistyped_value_gets_the_one_that_was_meant(arguments, meant, tmp_path):
+    empty = tmp_path / "violations.json"
+    empty.write_text('{"violations": [], "at": 1}')
+
+    done = temper(*(each.format(empty=empty) for each in arguments))
+
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"{meant}\n")
+
+
+def test_a_value_that_is_like_none_gets_no_suggestion():
+    done = temper("run", "--tier", "sideways", "true")
+
+    assert "'sideways' is not one of" in done.stderr
+    assert "mean" not in done.stderr
+
+
+def test_a_mistyped_invariant_is_told_without_an_agent_too(tmp_path):
+    path = tmp_path / "agent.toml"
+    path.write_text(f'[server]\nlisten = ""\nsocket = "{tmp_path}/none"\n')
+
+    done = temper("lint", "--explain", "starvatoin", "--settings", str(path))
+
+    assert done.returncode == 3
+    assert "no agent answers" in done.stderr
+    assert done.stderr.endswith("did you mean 'starvation'?\n")
+
+
 def test_every_mistake_in_a_settings_file_is_a_line_of_its_own(tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text("[observe]\nperiod_s = 'x'\n[lint]\nwindow = 1\n")

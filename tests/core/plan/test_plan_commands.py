@@ -196,6 +196,12 @@ def test_a_node_without_a_pod_is_told_with_those_that_there_are(run, cluster):
     assert "no pod is on node 'n9'; there are n1, n2, n3.example" in plan.stderr
 
 
+def test_a_mistyped_node_gets_the_one_that_was_meant(run, cluster):
+    plan = run(plan_command, pods=cluster(), node="n3.exmaple", output="json")
+
+    assert plan.stderr.endswith("; did you mean 'n3.example'?\n")
+
+
 def test_a_list_that_names_one_node_needs_no_choice(run):
     assert run(plan_command).stderr == ""
 

@@ -56,6 +56,13 @@ def test_an_unknown_annotation_never_falls_back_to_the_image(choose, simple):
 
     assert source is None
     assert "there is no such profile; loaded are db" in reason
+    assert "did you mean" not in reason
+
+
+def test_a_mistyped_annotation_gets_the_profile_that_was_meant(choose, simple):
+    _, reason = choose(simple("redis"), annotations={ANNOTATION: "redsi"})
+
+    assert reason.endswith("loaded are redis; did you mean 'redis'?")
 
 
 def test_an_annotation_for_a_profile_that_did_not_load_says_so(choose):

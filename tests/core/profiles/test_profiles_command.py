@@ -68,6 +68,7 @@ def test_an_unknown_id_names_those_that_exist(write):
     assert isinstance(result.exception, InputError)
     assert "no profile is called 'serach'" in str(result.exception)
     assert "search" in str(result.exception).split("there are: ")[1]
+    assert str(result.exception).endswith("; did you mean 'search'?")
 
 
 def test_an_id_that_failed_to_load_says_why(write):

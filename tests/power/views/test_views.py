@@ -231,7 +231,8 @@ def test_a_workload_is_found_by_its_name_its_objects_name_and_its_kind(run, name
     [
         ("solver", "must be NAMESPACE/NAME"),
         ("shop/", "must be NAMESPACE/NAME"),
-        ("shop/other", "has no WorkloadProfile"),
+        ("shop/other", "has no WorkloadProfile$"),
+        ("shop/slover", r"has no WorkloadProfile; did you mean 'shop/solver'\?"),
         ("default/solver", "has no WorkloadProfile"),
         ("shop/twice", "add the kind, one of Deployment, Job"),
     ],

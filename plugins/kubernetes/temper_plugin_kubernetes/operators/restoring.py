@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from attrs import frozen
 
 from temper_core import InputError
+from temper_core.console import did_you_mean
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
 from temper_kube.list_pages import Json
@@ -160,7 +161,9 @@ def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, st
     }
     strangers = sorted(set(names) - set(annotations_by_node))
     if strangers:
-        raise InputError(f"there is no node {', '.join(map(repr, strangers))} in this cluster")
+        meant = did_you_mean(strangers[0], annotations_by_node) if len(strangers) == 1 else ""
+        named = ", ".join(map(repr, strangers))
+        raise InputError(f"there is no node {named} in this cluster{meant}")
     return {name: annotations_by_node[name] for name in names or annotations_by_node}
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import InputError
+from temper_core.console import did_you_mean
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.resources.fields import value_at
 from temper_plugin_power.resources.reading import profile_at, workload_at
@@ -51,7 +52,10 @@ def find_profile(rows: Sequence[ProfileRow], named: str) -> ProfileRow:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError(f"{named}: has no WorkloadProfile")
+        meant = did_you_mean(
+            named, (f"{each.workload.namespace}/{each.workload.name}" for each in rows)
+        )
+        raise InputError(f"{named}: has no WorkloadProfile{meant}")
     kinds = ", ".join(row.workload.kind for row in found)
     raise InputError(f"{named}: is the name of several workloads; add the kind, one of {kinds}")
 

@@ -8,7 +8,7 @@ import click
 from attrs import asdict
 
 from temper_core import MachineError, ask_agent
-from temper_core.console import Row, printable, read_settings, settings_option
+from temper_core.console import Row, did_you_mean, printable, read_settings, settings_option
 from temper_core.observed import pod_key, rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.backtest import command as backtest
@@ -114,6 +114,8 @@ def _of_pod(document: Row, pod: str | None) -> Row:
     containers = rows(document, "containers")
     chosen = [row for row in containers if pod in (pod_key(row), row.get("pod"))]
     if not chosen:
-        known = ", ".join(sorted({printable(pod_key(row)) for row in containers})[:10])
-        raise MachineError(f"no demand of {pod} is known; known are: {known or 'none yet'}")
+        keys = sorted({printable(pod_key(row)) for row in containers})
+        known = ", ".join(keys[:10]) or "none yet"
+        meant = did_you_mean(pod, (*keys, *(key.rpartition("/")[2] for key in keys)))
+        raise MachineError(f"no demand of {pod} is known; known are: {known}{meant}")
     return {**document, "containers": chosen}

@@ -8,6 +8,7 @@ from attrs import field, frozen
 from attrs.validators import deep_iterable, ge, in_, instance_of, le, max_len
 
 from temper_core import InputError, fit_body
+from temper_core.console import did_you_mean
 from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.helper_plan import USUAL_CPU_S, HelperPlan
 from temper_plugin_tracer.capture.request import SCHEMA as TRACE_SCHEMA
@@ -119,4 +120,5 @@ def refuse_unknown(request: FlightRequest, invariants: tuple[str, ...]) -> None:
     unknown = sorted(set(request.violations) - set(invariants))
     if invariants and unknown:
         known = ", ".join(invariants)
-        raise InputError(f"there is no invariant {unknown[0]!r}; the linter has {known}")
+        meant = did_you_mean(unknown[0], invariants)
+        raise InputError(f"there is no invariant {unknown[0]!r}; the linter has {known}{meant}")
