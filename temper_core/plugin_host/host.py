@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from temper_core.errors import NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
+from temper_core.plugin_host.admission import admitted
 from temper_core.plugin_host.answers import Contested, Reader, Record
 from temper_core.plugin_host.call_memory import CallMemory
 from temper_core.plugin_host.hosted_plugin import (
@@ -24,7 +25,6 @@ from temper_core.plugin_host.hosted_plugin import (
     NotActive,
     Oversized,
     PluginStanding,
-    admitted,
 )
 from temper_core.plugin_host.installed import Installed, installed_plugins
 from temper_core.plugin_host.plugin_files import plugin_files

@@ -7,12 +7,11 @@ from time import monotonic, perf_counter
 from typing import Any, NoReturn
 
 from attrs import define, field, frozen
-from pluggy import HookImpl, PluginManager, PluginValidationError
+from pluggy import HookImpl
 
-from temper_core import hookspecs
 from temper_core.errors import PluginError, TemperError
+from temper_core.plugin_host.admission import admitted
 from temper_core.plugin_host.call_memory import CallMemory
-from temper_core.plugin_host.plain_errors import describe
 from temper_core.plugin_host.turn import Turn
 from temper_core.plugin_host.worker import CallFailed, CallOverdue, Worker
 from temper_core.records.snapshots import PluginState
@@ -238,40 +237,3 @@ class HostedPlugin:
             time_spent_s=self.time_spent_s,
             lost=tuple(f"{part}: {why}" for part, why in sorted(self.lost.items())),
         )
-
-
-def admitted(load: Callable[[], object], name: str) -> dict[str, tuple[HookImpl, ...]]:
-    """Load a plugin. Return its implementations by hook. Raise PluginError if it does not fit."""
-    plugin = load()
-    # One manager per plugin: a half finished registration is dropped together with it.
-    manager = PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    try:
-        manager.register(plugin, name=name)
-        manager.check_pending()
-    except PluginValidationError as error:
-        names = ", ".join(hook_names())
-        raise PluginError(name, f"{describe(error)}; the hooks are {names}") from error
-    by_hook = {hook: tuple(getattr(manager.hook, hook).get_hookimpls()) for hook in hook_names()}
-    implemented = {
-        hook: implementations for hook, implementations in by_hook.items() if implementations
-    }
-    _refuse_misfits(implemented, name)
-    return implemented
-
-
-def _refuse_misfits(implemented: Mapping[str, tuple[HookImpl, ...]], name: str) -> None:
-    if not implemented:
-        raise PluginError(name, "implements no hook; mark its functions with @hookimpl")
-    for hook, implementations in implemented.items():
-        if any(
-            implementation.wrapper or implementation.hookwrapper
-            for implementation in implementations
-        ):
-            raise PluginError(name, f"wraps {hook}; no plugin may change what another answers")
-
-
-def hook_names() -> tuple[str, ...]:
-    """Return the names of all hooks, in the order in which they are specified."""
-    mark = f"{hookspecs.PROJECT}_spec"
-    return tuple(name for name, spec in vars(hookspecs).items() if hasattr(spec, mark))

@@ -203,6 +203,58 @@ def test_a_misspelt_hook_is_refused_by_name_and_does_not_spoil_the_next(host):
     assert [state.name for state in host.states()] == ["steady"]
 
 
+def test_a_misspelt_hook_is_told_with_its_line_and_the_hook_that_was_meant(host):
+    class Misspelt:
+        @hookimpl
+        def temper_detector(self):
+            return []
+
+    with pytest.raises(PluginError) as caught:
+        host.add(Misspelt(), "misspelt")
+
+    line = Misspelt.temper_detector.__code__.co_firstlineno
+    place = f"({__file__}:{line})"
+    meant = "did you mean 'temper_detectors'?"
+    assert (
+        str(caught.value) == f"plugin 'misspelt': unknown hook 'temper_detector' {place}; {meant}"
+    )
+
+
+def test_a_hook_that_is_like_none_is_told_with_all_hooks(host):
+    class Dreaming:
+        @hookimpl
+        def temper_wishes(self):
+            return []
+
+    with pytest.raises(PluginError, match=r"unknown hook 'temper_wishes'.*; the hooks are temper_"):
+        host.add(Dreaming(), "dreaming")
+
+
+def test_a_hook_of_a_later_agent_may_be_optional(host):
+    class Ahead(Steady):
+        @hookimpl(optionalhook=True)
+        def temper_wishes(self):
+            return []
+
+    host.add(Ahead(), "ahead")
+
+    assert [state.hooks for state in host.states()] == [("temper_invariants",)]
+
+
+def test_an_argument_that_a_hook_does_not_have_is_told_with_its_line(host):
+    class Greedy:
+        @hookimpl
+        def temper_commands(self, settings):
+            return [settings]
+
+    with pytest.raises(PluginError) as caught:
+        host.add(Greedy(), "greedy")
+
+    line = Greedy.temper_commands.__code__.co_firstlineno
+    problem = "has the unknown argument 'settings'; it takes no arguments"
+    assert caught.value.reason == f"temper_commands ({__file__}:{line}) {problem}"
+
+
 def test_a_name_already_taken_is_refused_and_its_owner_stays(host):
     host.add(Steady(), "steady")
 

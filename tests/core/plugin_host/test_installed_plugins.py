@@ -45,7 +45,7 @@ WHY = {
     "spins": "did not return within 0.2 s",
     "empty": "implements no hook; mark its functions with @hookimpl",
     "misspelt": "unknown hook 'temper_invariant'",
-    "asks-too-much": "Argument(s) {'kernel'} are declared in the hookimpl",
+    "asks-too-much": "has the unknown argument 'kernel'; allowed is settings",
     "wraps": "wraps temper_invariants; no plugin may change what another answers",
 }
 

@@ -309,6 +309,14 @@ def test_what_makes_no_sense_is_the_users_error(k8s, arguments, told):
     assert told in done.stderr
 
 
+def test_a_mistyped_node_gets_the_one_that_was_meant(fleet, k8s):
+    fleet.node("left-over", told_by_an_agent("enforcing", 7))
+
+    done = k8s("restore", "left-ovre")
+
+    assert done.stderr.endswith("in this cluster; did you mean 'left-over'?\n")
+
+
 def test_the_agents_own_account_may_do_it_as_the_job_of_the_chart_does(
     cluster, fleet, k8s, token_file, kubeconfig_of
 ):
