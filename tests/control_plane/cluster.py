@@ -80,24 +80,35 @@ class Cluster:
         return self.patch(pod, {"status": {"phase": "Running"}}, "/status")
 
     def account_with_all_but(self, role, resource="", verb=""):
-        """Make a service account with all rights of a ClusterRole but one; return its name."""
+        """Make a service account with all rights of a role but one; return its name.
+
+        The role is a ClusterRole, or a Role of the namespace ``temper``.
+        """
         name = unique(role["metadata"]["name"])
+        place = {"namespace": "temper"} if role["kind"] == "Role" else {}
         rules = copy.deepcopy(role["rules"])
         for rule in rules:
             if rule["resources"] == [resource]:
                 rule["verbs"].remove(verb)
-        named = {"metadata": {"name": name}}
+        named = {"metadata": {"name": name, **place}}
         account = {"kind": "ServiceAccount", "metadata": {"name": name, "namespace": "temper"}}
         binding = {
             **named,
-            "kind": "ClusterRoleBinding",
-            "roleRef": {"apiGroup": RIGHTS_GROUP, "kind": "ClusterRole", "name": name},
+            "kind": f"{role['kind']}Binding",
+            "roleRef": {"apiGroup": RIGHTS_GROUP, "kind": role["kind"], "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "temper"}],
         }
         left = [rule for rule in rules if rule["verbs"]]
         for document in (account, {**role, **named, "rules": left}, binding):
             self.make(document)
         return name
+
+    def may(self, account, verb, resource, group="", namespace="temper"):
+        """Return whether the API server lets a service account of ``temper`` do something."""
+        asked = {"verb": verb, "resource": resource, "group": group, "namespace": namespace}
+        spec = {"user": f"system:serviceaccount:temper:{account}", "resourceAttributes": asked}
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return self.call("POST", path, {"spec": spec})["status"]["allowed"]
 
     def patch(self, document, change, subresource=""):
         path = f"{_path(document)}/{document['metadata']['name']}{subresource}"

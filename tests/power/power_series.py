@@ -34,6 +34,16 @@ class Exported:
             self.counter("container_cpu_usage_seconds_total", cpus, cpu="total", **labels)
             self.gauge("container_memory_working_set_bytes", held_bytes, **labels)
 
+    def requested(self, namespace, pod, cpus, limit_bytes):
+        """Add what kube-state-metrics has of a pod of one container."""
+        labels = {"namespace": namespace, "pod": pod, "container": "app", "node": "n1"}
+        for family, resource, unit, value in (
+            ("requests", "cpu", "core", cpus),
+            ("limits", "memory", "byte", limit_bytes),
+        ):
+            name = f"kube_pod_container_resource_{family}"
+            self.gauge(name, value, resource=resource, unit=unit, uid=pod, **labels)
+
     def pressure(self, namespace, pod, *, io, memory):
         labels = {"namespace": namespace, "pod": pod, "container": "app"}
         self.counter("container_pressure_io_waiting_seconds_total", io, **labels)

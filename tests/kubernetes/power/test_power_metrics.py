@@ -85,6 +85,14 @@ def test_the_twins_of_nodes_follow_the_facility(yard, tmp_path):
 
 
 PODS, WORKLOADS = 5000, 50
+ON_GPUS = 7
+"""The workload whose pods use GPUs."""
+ALL_SOURCES = {
+    *("cpu_rate", "mem_working_set", "dcgm_gpu_util", "psi_io", "psi_memory"),
+    *("run_wait", "threads", "busiest_thread"),
+    *("kepler_package_rate", "kepler_dram_rate", "kepler_gpu_rate"),
+}
+"""Signals of cAdvisor, DCGM, Temper's agents and Kepler. Requests come from the pods."""
 
 
 def owned(yard, number):
@@ -113,8 +121,13 @@ def test_five_thousand_pods_are_classified_in_one_cycle_with_twenty_queries_at_m
     for number in range(PODS):
         name = f"app-{number % WORKLOADS}-{number}"
         series.usage(yard.namespace, name, 0.9, GIB / 100)
+        series.requested(yard.namespace, name, 1, 2 * GIB)
+        series.pressure(yard.namespace, name, io=0, memory=0)
+        series.temper(yard.namespace, name, waits=0, threads=8, busiest=0.5)
         series.new_kepler(yard.namespace, name, package=9, dram=1)
-        series.old_kepler(yard.namespace, name, package=9, dram=1)
+        series.old_kepler(yard.namespace, name, package=9, dram=1, gpu=5)
+        if number % WORKLOADS == ON_GPUS:
+            series.gpu(yard.namespace, name, 80)
     make_blocks(tmp_path, [*series.lines, "# EOF"])
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: owned(yard, number), range(PODS)))
@@ -123,8 +136,12 @@ def test_five_thousand_pods_are_classified_in_one_cycle_with_twenty_queries_at_m
         operator = yard.operator(evolve(SETTINGS, classifier=given))
         wait_until(lambda: measured_workloads(yard) == WORKLOADS, "all are measured", 120.0)
         counts = asked(operator.page().decode())
+    on_gpus = yard.profile(f"statefulset-app-{ON_GPUS}")["status"]
     path = f"/api/v1/namespaces/{yard.namespace}/pods"
     yard.cluster.client.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
 
+    assert on_gpus["gpu"]["avgUtilizationPct"] == 80
+    assert on_gpus["evidence"]["pods"] == PODS / WORKLOADS
     assert counts["families"] == 1
+    assert set(counts) >= ALL_SOURCES
     assert sum(counts.values()) <= 20

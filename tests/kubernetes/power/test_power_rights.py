@@ -16,6 +16,7 @@ from temper_plugin_power.controller.collecting import Collector
 from temper_plugin_power.controller.hardware_writing import HardwareWriter
 from temper_plugin_power.controller.known_objects import KnownObjects
 from temper_plugin_power.controller.kube_events import Events, Subject
+from temper_plugin_power.controller.leading import Leader, LeaseName
 from temper_plugin_power.controller.node_plans import plan_nodes
 from temper_plugin_power.controller.owners import VERSIONS, find_owner
 from temper_plugin_power.controller.pod_table import PodTable
@@ -33,9 +34,9 @@ from tests.kubernetes.power.conftest import GROUP, RIGHTS
 from tests.power.made import a_profile
 from tests.power.test_node_plans import a_node, a_pod, seen
 
-ROLE = next(
-    each for each in yaml.safe_load_all(RIGHTS.read_text()) if each["kind"] == "ClusterRole"
-)
+DOCUMENTS = {each["kind"]: each for each in yaml.safe_load_all(RIGHTS.read_text())}
+ROLE, LEASE_ROLE = DOCUMENTS["ClusterRole"], DOCUMENTS["Role"]
+LEASE_GROUP = "coordination.k8s.io"
 IN_VAIN_S = 3.0
 """How long a watch is given that may not begin."""
 
@@ -146,6 +147,13 @@ class Parts:
         mover = Rescheduler(self.server, settings, events, lambda *_: None)
         mover.move(evolve(plan_nodes(seen(0), OperatorSettings()), nodes=(moved,)))
 
+    def leading(self):
+        """Take a Lease that is not there, renew it, and give it back."""
+        leader = Leader(self.server, LeaseName("temper", unique("lead"), "host"))
+        leader.turn()
+        leader.turn()
+        leader.release()
+
     def make_stateful_set(self, name):
         labels = {"app": name}
         template = {
@@ -205,6 +213,8 @@ NEEDED_BY = {
     ("jobs", "patch"): lambda parts: parts.evicting("Job"),
 }
 """What needs each right."""
+LEASE_RIGHTS = ("get", "create", "update")
+"""The rights of the Role, on Leases of the operator's own namespace."""
 
 
 @pytest.fixture
@@ -226,6 +236,28 @@ def parts_of(cluster, tmp_path):
             "the role counts",
         )
         return parts
+
+    yield make
+    for parts in made:
+        parts.server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def leader_of(cluster, tmp_path):
+    """The parts of an operator whose account has the rights of the Role but one."""
+    made = []
+
+    def make(verb=""):
+        account = cluster.account_with_all_but(LEASE_ROLE, "leases" if verb else "", verb)
+        token = tmp_path / account
+        token.write_text(cluster.token(account))
+        kept = [each for each in LEASE_RIGHTS if each != verb]
+        wait_until(
+            lambda: all(cluster.may(account, each, "leases", LEASE_GROUP) for each in kept),
+            "the role counts",
+        )
+        made.append(Parts(access_by(cluster.url, token, cluster.ca), cluster))
+        return account, made[-1]
 
     yield make
     for parts in made:
@@ -270,3 +302,29 @@ def test_without_a_right_what_needs_it_is_refused(parts_of, right):
     # A client's words, and those of the API server in the state of a watch.
     words = (f"lacks the right to {verb} {resource}", f'cannot {verb} resource "{resource}"')
     assert any(each in text for text in told for each in words), told
+
+
+def test_the_role_gives_rights_on_leases_of_its_own_namespace_only(cluster, leader_of):
+    account, _ = leader_of()
+
+    assert LEASE_ROLE["rules"] == [
+        {"apiGroups": [LEASE_GROUP], "resources": ["leases"], "verbs": list(LEASE_RIGHTS)}
+    ]
+    for verb in LEASE_RIGHTS:
+        assert cluster.may(account, verb, "leases", LEASE_GROUP)
+        assert not cluster.may(account, verb, "leases", LEASE_GROUP, "kube-system")
+
+
+def test_with_all_rights_of_the_role_a_lease_is_taken_renewed_and_given_back(leader_of):
+    _, parts = leader_of()
+
+    assert refusals(Parts.leading, parts) == []
+
+
+@pytest.mark.parametrize("verb", LEASE_RIGHTS)
+def test_without_a_right_of_the_role_no_lease_is_held(leader_of, verb):
+    _, parts = leader_of(verb)
+
+    told = refusals(Parts.leading, parts)
+
+    assert any(f"lacks the right to {verb} leases" in text for text in told), told
