@@ -8,7 +8,7 @@ import yaml
 from temper_core import Pod, Tier
 from temper_core.plan.assign import tier_of
 from temper_core.settings import Settings
-from tests.control_plane.cluster import RBAC
+from tests.control_plane.cluster import RBAC, ROOT
 from tests.kubernetes.chart.charts import CHART, values_file
 
 
@@ -215,6 +215,22 @@ def test_another_dns_can_be_given_and_none(helm, tmp_path):
     without = _ways_out(helm, tmp_path, dns=[])
     assert all(rule["to"] for rule in without)
     assert not [rule for rule in without if NAMES in rule.get("ports", [])]
+
+
+def test_only_on_request_the_agents_read_their_node_twin_with_the_rights_that_are_written_down(
+    helm,
+):
+    role, binding = yaml.safe_load_all((ROOT / "plugins/power/node-rbac.yaml").read_text())
+    usual, asked = helm.render(), helm.render("--set", "agent.powerTwin=true")
+    config = asked.get("ConfigMap", "temper-agent")["data"]["agent.toml"]
+    name = role["metadata"]["name"]
+
+    assert name not in {each["metadata"]["name"] for each in usual.of("ClusterRole")}
+    assert asked.get("ClusterRole", name)["rules"] == role["rules"]
+    found = asked.get("ClusterRoleBinding", name)
+    assert (found["roleRef"], found["subjects"]) == (binding["roleRef"], binding["subjects"])
+    assert tomllib.loads(config)["plugins"]["power"]["node"] == {"twin_from_cluster": True}
+    assert asked.get("ValidatingAdmissionPolicyBinding", "temper-agent-twins")
 
 
 @pytest.mark.parametrize(("powercap", "is_read_only"), [("readOnly", True), ("writable", False)])

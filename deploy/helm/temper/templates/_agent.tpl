@@ -30,8 +30,15 @@ temper-agent{{ if eq .track "canary" }}-canary{{ end }}
 {{- $given = mergeOverwrite $given (deepCopy ($agent.canary.settings | default dict)) -}}
 {{- end -}}
 {{- $own := dict "pods" (dict "source" "kubernetes") "server" $server -}}
+{{- $power := dict -}}
 {{- if $agent.powercap -}}
-{{- $_ := set $own "plugins" (dict "power" (dict "node" (dict "powercap_path" "/host/powercap"))) -}}
+{{- $_ := set $power "powercap_path" "/host/powercap" -}}
+{{- end -}}
+{{- if $agent.powerTwin -}}
+{{- $_ := set $power "twin_from_cluster" true -}}
+{{- end -}}
+{{- if $power -}}
+{{- $_ := set $own "plugins" (dict "power" (dict "node" $power)) -}}
 {{- end -}}
 # Made by helm from agent.settings; docs/settings.md tells what can be set.
 {{- include "temper.toml" (dict "table" (mergeOverwrite $own $given) "path" "") }}

@@ -9,7 +9,7 @@ from temper_plugin_power.node.readings import why_unreadable
 from temper_plugin_power.node.zones import Powercap
 from temper_plugin_power.settings.node import NodeSettings
 
-READING, CAPPING = "power readings", "power caps"
+READING, CAPPING, TWIN = "power readings", "power caps", "NodeTwin of the cluster"
 NOT_NEEDED = "nothing else needs it"
 MOUNT = "on a host run the agent as root; in a cluster set agent.powercap of the chart to writable"
 
@@ -24,6 +24,14 @@ def power_checks(
     yield _readings(powercap, gpu_problem)
     if settings.actuate:
         yield _caps(powercap, message)
+
+
+def twin_check(problem: str) -> Check:
+    """Return whether the NodeTwin of the cluster is read, and its controlStatus written."""
+    if not problem:
+        return Check(TWIN, CheckState.OK, "read, and its controlStatus written")
+    remedy = "give the agent's account the rights of plugins/power/node-rbac.yaml"
+    return Check(TWIN, CheckState.WARNING, problem, remedy)
 
 
 def _readings(powercap: Powercap, gpu_problem: str) -> Check:

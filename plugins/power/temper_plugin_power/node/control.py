@@ -1,32 +1,46 @@
 """When the node's limits are set, and when they are lifted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from temper_core import DocumentError, KernelValues, MachineError, Mode, Snapshot, StateDirectory
 from temper_plugin_power.node.capping import Action, Capping
-from temper_plugin_power.node.spec_file import CapSpec, read_spec
+from temper_plugin_power.node.spec_file import CapSpec, read_spec, spec_of
 from temper_plugin_power.node.zones import Package
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.node import NodeSettings
 
 OFF = "actuate is off"
-NO_FILE = "spec_file is not set"
+NO_FILE = "spec_file is not set, and twin_from_cluster is false"
 NOT_ALONE = "another process of this host holds the limits"
 ONLY_OBSERVES = "not_asked"
 """The status' reason of an agent that was started to observe."""
 STOPPED = "the agent stops"
 
 
+Found = Callable[[], tuple[Mapping[str, Any] | None, str]]
+"""Returns the NodeTwin that was last read, or None and why there is none."""
+
+
 class Control:
     """Follows the specification of the node. Only one thread may use it.
 
-    ``message`` is why no limit is set, empty while the specification is followed.
+    *found* returns a NodeTwin of the cluster. Without it a file is read. ``message`` is why no
+    limit is set, empty while the specification is followed. ``spec`` is what is followed.
     """
 
     def __init__(
-        self, settings: NodeSettings, node: str, packages: Sequence[Package], state: StateDirectory
+        self,
+        settings: NodeSettings,
+        node: str,
+        packages: Sequence[Package],
+        state: StateDirectory,
+        *,
+        found: Found | None = None,
     ) -> None:
+        self._found = found
+        self.spec: CapSpec | None = None
         self._settings = settings
         self._node = node
         self._state = state
@@ -35,6 +49,11 @@ class Control:
         self._has_packages = bool(packages)
         self._has_taken_over = False
         self.message = OFF
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the agent was not told to set caps."""
+        return not self._settings.actuate
 
     def turn(self, now: float, snapshot: Snapshot) -> list[Action]:
         """Set or lift the limits at *now*, in seconds since 1970. Return what is new."""
@@ -46,6 +65,7 @@ class Control:
 
     def close(self) -> list[Action]:
         """Lift every limit."""
+        self.spec = None
         return self.capping.close(STOPPED)
 
     def _turn(self, now: float, snapshot: Snapshot) -> list[Action]:
@@ -60,6 +80,7 @@ class Control:
             return []
         actions = self._take_over()
         spec, self.message = self._spec(now, snapshot)
+        self.spec = spec
         return actions + (
             self.capping.lift(self.message) if spec is None else self.capping.apply(spec)
         )
@@ -83,19 +104,31 @@ class Control:
         why = self._why_not(snapshot)
         if why:
             return None, why
-        path = Path(self._settings.spec_file)
         try:
-            spec = read_spec(path, self._node)
+            spec, source = self._read()
         except DocumentError as error:
             return None, error.lines[0]
+        except MachineError as error:
+            return None, str(error)
         if spec.is_stale(now, seconds(self._settings.spec_timeout)):
-            return None, f"{path}: is of {spec.age_s(now):.0f} s ago, and spec_timeout is over"
+            return None, f"{source}: is of {spec.age_s(now):.0f} s ago, and spec_timeout is over"
         return spec, ""
+
+    def _read(self) -> tuple[CapSpec, str]:
+        """Return the specification and the name of its source."""
+        if self._found is None:
+            path = Path(self._settings.spec_file)
+            return read_spec(path, self._node), str(path)
+        document, why_none = self._found()
+        if document is None:
+            raise MachineError(why_none)
+        source = f"NodeTwin {self._node}"
+        return spec_of(document, self._node, source), source
 
     def _why_not(self, snapshot: Snapshot) -> str:
         if not self._settings.actuate:
             return OFF
-        if not self._settings.spec_file:
+        if self._found is None and not self._settings.spec_file:
             return NO_FILE
         status = snapshot.status
         if status.mode is Mode.SAFE_MODE and status.reason == "requested":

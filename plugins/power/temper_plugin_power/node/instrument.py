@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from temper_core import (
     Check,
@@ -16,8 +16,9 @@ from temper_core import (
     Snapshot,
 )
 from temper_plugin_power.node.capping import Action
-from temper_plugin_power.node.checks import power_checks
-from temper_plugin_power.node.control import Control
+from temper_plugin_power.node.checks import power_checks, twin_check
+from temper_plugin_power.node.control import STOPPED, Control
+from temper_plugin_power.node.control_status import control_status
 from temper_plugin_power.node.families import NodePower, node_metrics
 from temper_plugin_power.node.gpus import GpuReader
 from temper_plugin_power.node.readings import PackageReader
@@ -26,6 +27,9 @@ from temper_plugin_power.node.tier_shares import tier_watts
 from temper_plugin_power.node.zones import Powercap, find_packages
 from temper_plugin_power.settings.durations import seconds
 from temper_plugin_power.settings.node import NodeSettings
+
+if TYPE_CHECKING:
+    from temper_plugin_power.node.cluster_twin import ClusterTwin
 
 KINDS = (
     EventKind("power_cap_applied", "A power limit was set; the subject is the package."),
@@ -53,14 +57,19 @@ class PowerNode(OpenInstrument):
         powercap: Powercap,
         gpus: GpuReader,
         clock: Callable[[], float] = time.monotonic,
+        twin: "ClusterTwin | None" = None,
     ) -> None:
         self._settings = settings
+        self._twin = twin
         self._context = context
         self._powercap = powercap
         self._reader = PackageReader(powercap.packages)
         self._gpus = gpus
         self._clock = clock
-        self._control = Control(settings, context.node, powercap.packages, context.state)
+        self._control = Control(
+            *(settings, context.node, powercap.packages, context.state),
+            found=None if twin is None else twin.found,
+        )
         self._next_turn_s = 0.0
         self._actions: Counter[str] = Counter()
         self._seen = NodePower()
@@ -75,7 +84,8 @@ class PowerNode(OpenInstrument):
         """Find what can be read on this machine."""
         gpus = GpuReader(seconds(settings.interval))
         powercap = find_packages(Path(settings.powercap_path))
-        return cls(settings, context, powercap, gpus, clock)
+        twin = _cluster_twin(settings, context.node) if settings.twin_from_cluster else None
+        return cls(settings, context, powercap, gpus, clock, twin)
 
     def section(self, snapshot: Snapshot) -> Mapping[str, Any]:
         """Read the power of the window, and return it."""
@@ -93,6 +103,7 @@ class PowerNode(OpenInstrument):
         if snapshot.monotonic_s >= self._next_turn_s:
             self._next_turn_s = snapshot.monotonic_s + seconds(self._settings.interval)
             self._record(self._control.turn(time.time(), snapshot))
+            self._report()
 
     def metrics(self) -> Iterable[Metric]:
         """Return the readings of the last window."""
@@ -101,7 +112,9 @@ class PowerNode(OpenInstrument):
     def checks(self) -> Iterable[Check]:
         """Return whether power can be read here, and capped."""
         message = self._control.message
-        return power_checks(self._powercap, self._settings, self._gpus.problem, message)
+        yield from power_checks(self._powercap, self._settings, self._gpus.problem, message)
+        if self._twin is not None:
+            yield twin_check(self._twin.problem)
 
     def events(self) -> Iterable[EventKind]:
         """Declare the events of caps."""
@@ -115,6 +128,16 @@ class PowerNode(OpenInstrument):
         """Give back every limit."""
         self._gpus.close()
         self._record(self._control.close())
+        if self._twin is not None:
+            self._report(STOPPED)
+            self._twin.close()
+
+    def _report(self, why_none: str = "") -> None:
+        """Let the cluster know what was done with the caps, or why none is set."""
+        if self._twin is not None:
+            has_packages, has_gpus = bool(self._powercap.packages), bool(self._gpus.gpus)
+            why_none = why_none or self._control.message
+            self._twin.report(control_status(self._control, why_none, has_packages, has_gpus))
 
     def _read(self, snapshot: Snapshot) -> None:
         now_s = self._clock()
@@ -132,3 +155,10 @@ class PowerNode(OpenInstrument):
         for action in actions:
             self._actions[action.kind] += 1
             self._context.record(f"power_cap_{action.kind}", action.package, action.detail)
+
+
+def _cluster_twin(settings: NodeSettings, node: str) -> "ClusterTwin":
+    # Its client of the API server costs memory that most agents do not need.
+    from temper_plugin_power.node.cluster_twin import ClusterTwin  # noqa: PLC0415 - see above
+
+    return ClusterTwin.of(settings, node)

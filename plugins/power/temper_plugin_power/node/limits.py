@@ -25,7 +25,7 @@ def limit_of(spec: CapSpec, max_uw: int, before_uw: int) -> Limit:
     Watts win over percent. A cap never raises a limit, and is no less than ``LEAST_SHARE`` of the
     maximum. Without a known maximum there is none.
     """
-    if spec.watts is None and spec.percent is None:
+    if not spec.asks_for_cpu:
         return Limit()
     if not max_uw:
         return Limit(note="the kernel names no maximum of the package", is_blocked=True)

@@ -1,4 +1,4 @@
-"""The caps that a node is to have, from a file with its NodeTwin."""
+"""The caps that a node is to have, from its NodeTwin: an object, or a file with it."""
 
 import os
 import stat
@@ -28,6 +28,11 @@ class CapSpec:
     at: float
     """When it was last said, in seconds since 1970."""
 
+    @property
+    def asks_for_cpu(self) -> bool:
+        """Whether there is a cap of CPUs."""
+        return self.watts is not None or self.percent is not None
+
     def age_s(self, now: float) -> float:
         """Return its age in seconds."""
         return now - self.at
@@ -51,47 +56,60 @@ def read_spec(path: Path, node: str) -> CapSpec:
         documents = [parse_json(text, source=source)]
     if len(documents) != 1 or not isinstance(documents[0], Mapping):
         raise DocumentError(source, ["must be one NodeTwin"])
-    return _spec(documents[0], node, path)
+    return spec_of(documents[0], node, source, _written_at(path))
 
 
-def _spec(document: Mapping[str, object], node: str, path: Path) -> CapSpec:
+def spec_of(
+    document: Mapping[str, object], node: str, source: str, written_at: float | None = None
+) -> CapSpec:
+    """Return the caps of a NodeTwin, which must be of *node*. *source* names it in messages.
+
+    *written_at* is its time in seconds since 1970 if it tells none. Raises DocumentError.
+    """
     if document.get("kind") != "NodeTwin":
-        raise DocumentError(str(path), ["kind: must be NodeTwin"])
+        raise DocumentError(source, ["kind: must be NodeTwin"])
     named = text_at(document, "spec.nodeName")
     if named != node:
         problem = f"spec.nodeName: must be {node!r}, the name of this node, not {named[:253]!r}"
-        raise DocumentError(str(path), [problem])
+        raise DocumentError(source, [problem])
     key = "spec.cpu.packagePowerCap"
     return CapSpec(
-        watts=_number(document, f"{key}Watts", 1, MOST_WATTS, path),
-        percent=_number(document, f"{key}PctOfMax", 0.1, 100, path),
-        at=_said_at(document, path),
+        watts=_number(document, f"{key}Watts", 1, MOST_WATTS, source),
+        percent=_number(document, f"{key}PctOfMax", 0.1, 100, source),
+        at=_said_at(document, source, written_at),
     )
 
 
 def _number(
-    document: Mapping[str, object], key: str, least: float, most: float, path: Path
+    document: Mapping[str, object], key: str, least: float, most: float, source: str
 ) -> float | None:
     value = value_at(document, key)
     if value is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not least <= value <= most:
-        raise DocumentError(str(path), [f"{key}: must be a number from {least} to {most}"])
+        raise DocumentError(source, [f"{key}: must be a number from {least} to {most}"])
     return float(value)
 
 
-def _said_at(document: Mapping[str, object], path: Path) -> float:
-    """Return when the operator has last updated the object, else when the file was written."""
+def _said_at(document: Mapping[str, object], source: str, written_at: float | None) -> float:
+    """Return when the operator has last updated the object, else *written_at*."""
     text = text_at(document, "status.lastUpdated")
+    if not text and written_at is not None:
+        return written_at
     try:
-        if not text:
-            return path.stat().st_mtime
         updated = datetime.fromisoformat(text)
         return updated.replace(tzinfo=updated.tzinfo or UTC).timestamp()
-    except (OSError, ValueError, OverflowError) as error:
+    except (ValueError, OverflowError) as error:
         problem = f"status.lastUpdated: must be a time of RFC 3339, not {text[:40]!r}"
-        raise DocumentError(str(path), [problem]) from error
+        raise DocumentError(source, [problem]) from error
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError as error:
+        raise DocumentError(str(path), [error.strerror or str(error)]) from error
 
 
 def _refuse_writers(path: Path) -> None:

@@ -20,6 +20,17 @@ class NodeSettings:
         "The absolute path of the file with the caps: a NodeTwin of this node.",
         validator=matches_re(r"(/.+)?"),
     )
+    twin_from_cluster: bool = setting(
+        False,
+        "Whether the NodeTwin of this node is read from the API server, in place of a file, and "
+        "its controlStatus written.",
+    )
+    kubeconfig: str = setting(
+        "",
+        "The absolute path of a kubeconfig for it. Without one, the agent uses the account of its "
+        "pod.",
+        validator=matches_re(r"(/.+)?"),
+    )
     powercap_path: str = setting(
         "/sys/class/powercap",
         "The absolute path of the kernel's powercap, or of a mount of "
@@ -27,8 +38,8 @@ class NodeSettings:
         validator=matches_re(r"/.+"),
     )
     interval: str = duration(
-        "20s", "The time between two looks at the file, and between two readings of GPUs."
+        "20s", "The time between two looks at the NodeTwin, and between two readings of GPUs."
     )
     spec_timeout: str = duration(
-        "5m", "The age of what the file says after which the caps are lifted."
+        "5m", "The age of what the NodeTwin says after which the caps are lifted."
     )

@@ -1,0 +1,125 @@
+"""What the agent tells of the caps of its NodeTwin."""
+
+import pytest
+
+from temper_core.testing import MadeContext, make_snapshot
+from temper_plugin_power.node.control import Control
+from temper_plugin_power.node.control_status import control_status
+from temper_plugin_power.node.zones import find_packages
+from temper_plugin_power.settings.node import NodeSettings
+from tests.power.node.rapl_tree import RaplTree, put
+
+NOW = 1_800_000_000.0
+SAID_AT = "2027-01-15T08:00:00Z"
+
+
+def a_twin(**spec):
+    named = {"nodeName": "node-1", "profile": "eco"}
+    return {
+        "kind": "NodeTwin",
+        "spec": {**named, **spec},
+        "status": {"lastUpdated": SAID_AT},
+    }
+
+
+class Node:
+    """A node whose agent follows a NodeTwin that was read."""
+
+    def __init__(self, folder):
+        self.tree = RaplTree(folder / "sys", packages=1)
+        self.context = MadeContext(folder=folder)
+
+    def told(self, twin, why_none="", *, has_gpus=False, **settings):
+        """Return the status after one turn."""
+        packages = find_packages(self.tree.powercap).packages
+        given = NodeSettings(**{"actuate": True, **settings})
+        found = (twin, why_none)
+        control = Control(given, "node-1", packages, self.context.state, found=lambda: found)
+        control.turn(NOW, make_snapshot())
+        status = control_status(control, control.message, bool(packages), has_gpus)
+        control.close()
+        return status.parts
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Node(tmp_path)
+
+
+def capped(**cpu):
+    return a_twin(cpu=cpu)
+
+
+def test_a_cap_in_force_is_applied_with_what_was_read_back(node):
+    told = node.told(capped(packagePowerCapWatts=100))
+
+    assert told["cpu"] == {
+        "backend": "rapl",
+        "result": "applied",
+        "message": "package-0: asked 100.0 W, read back 100.0 W",
+    }
+
+
+def test_without_a_cap_there_is_none(node):
+    assert node.told(a_twin())["cpu"]["result"] == "none"
+
+
+def test_a_cap_above_the_limit_is_none(node):
+    told = node.told(capped(packagePowerCapPctOfMax=100))["cpu"]
+
+    assert (told["result"], told["message"]) == ("none", "the limit without a cap is as low")
+
+
+def test_an_agent_that_may_not_act_says_so(node):
+    told = node.told(capped(packagePowerCapWatts=100), actuate=False)["cpu"]
+
+    assert (told["result"], told["message"]) == ("none", "actuate is off")
+
+
+def test_a_package_without_a_maximum_is_blocked(node):
+    put(node.tree.at("intel-rapl:0", "constraint_0_max_power_uw"), 0)
+
+    assert node.told(capped(packagePowerCapPctOfMax=60))["cpu"]["result"] == "blocked"
+
+
+def test_a_limit_that_cannot_be_written_is_an_error(node):
+    link = node.tree.limit(0)
+    link.rename(link.with_name("elsewhere"))
+    link.symlink_to("elsewhere")
+
+    assert node.told(capped(packagePowerCapWatts=100))["cpu"]["result"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("twin", "message"),
+    [
+        ({**a_twin(), "status": {"lastUpdated": "2027-01-15T07:54:59Z"}}, "spec_timeout is over"),
+        ({**a_twin(), "status": {}}, "status.lastUpdated: must be a time"),
+        ({**a_twin(), "spec": {"nodeName": "other"}}, "spec.nodeName: must be 'node-1'"),
+        (None, "the cluster has no NodeTwin node-1"),
+    ],
+)
+def test_a_twin_that_cannot_be_followed_is_blocked_with_the_reason(node, twin, message):
+    told = node.told(twin, "the cluster has no NodeTwin node-1")["cpu"]
+
+    assert told["result"] == "blocked"
+    assert message in told["message"]
+
+
+def test_a_machine_without_packages_has_no_backend(node, tmp_path):
+    node.tree.powercap = tmp_path / "empty"
+
+    told = node.told(capped(packagePowerCapWatts=100))["cpu"]
+
+    assert (told["backend"], told["result"]) == ("none", "blocked")
+
+
+def test_a_status_is_the_same_whenever_it_was_written(node):
+    packages = find_packages(node.tree.powercap).packages
+    control = Control(NodeSettings(), "node-1", packages, node.context.state)
+    status = control_status(control, "actuate is off", has_packages=True, has_gpus=False)
+    written = {part: {**fields, "updatedAt": SAID_AT} for part, fields in status.parts.items()}
+
+    assert status.is_told_by(written)
+    assert not status.is_told_by({**written, "cpu": {**written["cpu"], "result": "applied"}})
+    assert not any(map(status.is_told_by, ({}, None, [], {"cpu": 1})))
