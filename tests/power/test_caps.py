@@ -1,11 +1,14 @@
 """Caps in watts, and the models of the catalogue."""
 
+import csv
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_plugin_power.operating.caps import CapShares, caps_of, effective_cpu_pct
-from temper_plugin_power.operating.catalogue import CPUS, GPUS, cpu_model, gpu_model
+from temper_plugin_power.operating.catalogue import AMD, CPUS, GPUS, INTEL, cpu_model, gpu_model
 from temper_plugin_power.operating.twin import Hardware
 
 WATTS = CapShares(cpu_in_watts=True, gpu_in_watts=True)
@@ -86,7 +89,9 @@ def test_a_cap_in_watts_never_exceeds_the_device(profile, least, most, has_gpu):
         ("AMD EPYC 9654 96-Core Processor", 360),
         ("Intel(R) Xeon(R) Platinum 8480+", 350),
         ("INTEL(R) XEON(R) PLATINUM 8380 CPU @ 2.30GHz", 270),
-        ("AMD EPYC 9655 96-Core Processor", None),
+        ("AMD EPYC 9654P 96-Core Processor", 360),
+        ("Intel(R) Xeon(R) 6980P", 500),
+        ("AMD EPYC 9135 16-Core Processor", None),
         ("", None),
     ],
 )
@@ -108,7 +113,7 @@ def test_a_processor_is_known_by_its_name(name, watts):
         ("NVIDIA-L4", 72),
         ("NVIDIA-H200", 700),
         ("NVIDIA-H200-NVL", 600),
-        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H100 NVL", 400),
         ("A", None),
     ],
 )
@@ -121,3 +126,26 @@ def test_a_gpu_is_known_by_its_product(name, watts):
 @pytest.mark.parametrize(("models", "find"), [(CPUS, cpu_model), (GPUS, gpu_model)])
 def test_every_model_is_found_by_its_own_name(models, find):
     assert {name: find([name]) for name in models} == models
+
+
+def table_of_sources():
+    """Return the rows that a script has taken from the tables of both manufacturers."""
+    with Path(__file__).with_name("processors.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("row", table_of_sources(), ids=lambda row: row["name"])
+def test_a_processor_has_the_figures_of_its_manufacturers_table(row):
+    found = cpu_model([row["name"]])
+    figures = (found.tdp_watts, found.boost_ghz, found.cores)
+
+    assert figures == (int(row["tdp_watts"]), float(row["boost_ghz"]), int(row["cores"]))
+    assert found.source == {"amd": AMD, "intel": INTEL}[row["source"]]
+
+
+def test_every_processor_was_compared_and_every_figure_names_its_source():
+    compared = {cpu_model([row["name"]]) for row in table_of_sources()}
+
+    assert set(CPUS.values()) <= compared
+    assert len(table_of_sources()) == len(CPUS)
+    assert all(model.source for model in (*CPUS.values(), *GPUS.values()))
