@@ -12,7 +12,7 @@ from tests.install.tools import ROOT, run, uv
 PAGE = ROOT / "docs/install.md"
 MARK = "<!-- written by tests/install/install_page.py from here on -->\n"
 HEAD = (
-    "| what is installed | by | versions | Python | result | packages | threads | seconds |",
+    "| what is installed | by | versions | Python | result | packages | commands | seconds |",
     "| --- | --- | --- | --- | --- | --: | --: | --: |",
 )
 
@@ -41,7 +41,7 @@ def row(case):
     """Tell one case in one row."""
     *subject, end, python = case["case"].rsplit("-", 2)
     result = "holds" if case["holds"] else "**fails**"
-    figures = (case.get("packages", "-"), case.get("threads", "-"), f"{case['took_s']:.0f}")
+    figures = (case.get("packages", "-"), case.get("subcommands", "-"), f"{case['took_s']:.0f}")
     words = (*what(case["test"], subject[0] if subject else ""), end, python, result, *figures)
     return f"| {' | '.join(map(str, words))} |"
 

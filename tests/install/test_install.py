@@ -5,7 +5,14 @@ import pytest
 from tests.install.interpreters import VERSIONS
 from tests.install.pins import ENDS, FILES, needed_by, plugins, projects, write_pins
 from tests.install.tools import TOOLS, by_uv_pip, run
-from tests.install.trial import observed, observing, plugins_of, scraped, version_of
+from tests.install.trial import (
+    number_of_commands,
+    observed,
+    observing,
+    plugins_of,
+    scraped,
+    version_of,
+)
 
 EXPECTED = f"temper, version {projects()['temper-agent'][1]['version']}"
 CORE = {"core"}
@@ -16,13 +23,14 @@ def check(commands, names, folder):
     """Assert that the installed agent and exactly its plugins *names* work; return its figures."""
     assert version_of(commands) == EXPECTED
     assert plugins_of(commands) == dict.fromkeys(names, "active")
+    found = number_of_commands(commands)
     with observing(commands, folder / "agent") as address:
         threads = len(observed(address)["threads"])
         samples = scraped(address)
     failures = {name: value for name, value in samples.items() if "plugin_failures" in name}
     assert samples['temper_mode{mode="observe_only"}'] == 1
     assert not any(failures.values())
-    return {"threads": threads, "samples": len(samples)}
+    return {"subcommands": found, "threads": threads, "samples": len(samples)}
 
 
 @pytest.mark.parametrize("python", VERSIONS, indirect=True)

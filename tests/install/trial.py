@@ -12,13 +12,30 @@ from tests.install.tools import run
 from tests.patience import PATIENCE_S
 
 SETTINGS = """
-run_directory = "{folder}/run"
-state_directory = "{folder}/state"
-[observe]
-period_s = 1.0
-[server]
-listen = "127.0.0.1:0"
+run_directory = "FOLDER/run"
+state_directory = "FOLDER/state"
+observe = {period_s = 1.0}
+server = {
+    listen = "127.0.0.1:0",
+}
 """
+"""With an inline table over several lines, which TOML 1.1 allows."""
+ALL_COMMANDS = """
+import click
+from temper_core.cli.main import temper
+
+def walk(command, context):
+    command.get_help(context)
+    if not isinstance(command, click.Group):
+        return 1
+    names = command.list_commands(context)
+    found = [(name, command.get_command(context, name)) for name in names]
+    assert all(each for _, each in found), found
+    return sum(walk(each, click.Context(each, context, name)) for name, each in found)
+
+print(walk(temper, click.Context(temper, info_name="temper")))
+"""
+"""Imports the module of every command, and asks for its help."""
 
 
 def version_of(commands):
@@ -32,12 +49,18 @@ def plugins_of(commands):
     return {each["name"]: each["state"] for each in json.loads(listed.stdout)}
 
 
+def number_of_commands(commands):
+    """Return how many commands there are, all of them imported."""
+    interpreter = (commands / "temper").resolve().with_name("python")
+    return int(run(interpreter, "-I", "-c", ALL_COMMANDS).stdout)
+
+
 @contextmanager
 def observing(commands, folder):
     """Run an agent that only observes this machine; yield its address."""
     folder.mkdir(exist_ok=True)
     settings, log = folder / "agent.toml", folder / "log"
-    settings.write_text(SETTINGS.format(folder=folder))
+    settings.write_text(SETTINGS.replace("FOLDER", str(folder)))
     command = [commands / "temper", "agent", "--observe-only", "--settings", settings]
     # Not in the checkout, whose modules would come first.
     options = {"cwd": folder, "env": {"PATH": os.environ["PATH"]}}
