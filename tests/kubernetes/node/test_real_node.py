@@ -7,7 +7,9 @@ import json
 import time
 
 import pytest
+from attrs import asdict
 
+from temper_plugin_rightsizer.advice.records import Resources
 from tests.control_plane.cluster import wait_until
 from tests.kubernetes.node.real_node import NAMESPACE
 from tests.kubernetes.node.workloads import (
@@ -221,6 +223,40 @@ def test_pods_that_come_and_go_take_no_other_engine(node):
     assert node.engine() == before
     assert node.annotations()["config-generation"] == generation
     assert node.metric("temper_reloads_total") == reloads
+
+
+@pytest.mark.usefixtures("placed")
+def test_kubectl_temper_resizes_a_running_container_and_takes_it_back(node, tmp_path):
+    def weight():
+        cgroup = _cgroup(node.driver, node.get("pod", "normal"))
+        return int(node.exec(f"cat /sys/fs/cgroup/{cgroup}/cpu.weight"))
+
+    report, before, engine = tmp_path / "report.json", weight(), node.engine()
+    (container,) = node.get("pod", "normal")["status"]["containerStatuses"]
+    now = asdict(Resources(cpu_request_millis=100, memory_request_bytes=32 << 20))
+    wanted = {**now, "cpu_request_millis": 400}
+    row = {
+        "namespace": "default",
+        "owner": "Pod/normal",
+        "container": "app",
+        "container_kind": "app",
+        "keeps": False,
+        "confidence": "high",
+        "current": now,
+        "recommended": wanted,
+    }
+    report.write_text(json.dumps({"containers": [row]}))
+
+    node.kubectl_temper("resize", report, "--in-place", "--apply", "--yes")
+    wait_until(lambda: weight() > 2 * before, "the kubelet wrote the new weight", FOLLOWED_S)
+    resized = weight()
+    node.kubectl_temper("resize", "--undo", "--in", "default", "--apply", "--yes")
+    wait_until(lambda: weight() == before, "the kubelet wrote the old weight", FOLLOWED_S)
+
+    (same,) = node.get("pod", "normal")["status"]["containerStatuses"]
+    assert (same["containerID"], same["restartCount"]) == (container["containerID"], 0)
+    assert node.engine() == engine
+    node.tell("cpu.weight of a container resized in place", f"{before}, {resized}, {before}")
 
 
 def test_the_kill_switch_holds_and_is_released(node):
