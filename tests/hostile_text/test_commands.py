@@ -125,6 +125,9 @@ COMMANDS = {
     "profiles show": [("odd", "--profiles", "profiles"), (ARGUMENT,)],
     "profiles test": [("profiles/odd.toml", "--threads", "threads.json")],
     "restore": [("--dry-run", "--settings", "bad-agent.toml")],
+    "rightsize backfill": [
+        ("--prometheus", "http://127.0.0.1:1", "--namespace", ARGUMENT, *SETTINGS),
+    ],
     "rightsize backtest": [("samples.jsonl",), ("bad-samples.jsonl",), (ARGUMENT,)],
     "rightsize show": [
         SETTINGS,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from temper_core import Tier
 from temper_core.records.snapshots import PodSample
 from temper_core.testing import make_snapshot, make_thread
-from temper_plugin_rightsizer.demand.interval import MOST_NAMES, Counts
+from temper_plugin_rightsizer.demand.interval import MOST_NAMES, Counts, IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey, name_family, window_demands
 from temper_plugin_rightsizer.families import MOST_SERIES, hottest_threads
 from tests.rightsizer.shapes import learned, over_hours, window
@@ -118,3 +118,19 @@ def test_only_the_busiest_containers_have_a_series():
 
     assert len(samples) == MOST_SERIES
     assert samples[0].labels["pod"] == f"p{MOST_SERIES + 49}"
+
+
+def test_a_time_without_threads_lowers_no_thread():
+    watched = learned([window(("hot", 0.9), idle=0.1)] * 360)
+    unwatched = IntervalDemand()
+    unwatched.cpu.add(1.0, 36_000)
+    unwatched.counts.unwatched_s = 36_000
+
+    one, other = IntervalDemand(), IntervalDemand()
+    for demand, parts in ((one, (watched, unwatched)), (other, (unwatched, watched))):
+        for part in parts:
+            demand.merge(part)
+
+    assert one == other
+    assert one.cpu.seconds == watched.cpu.seconds + 36_000
+    assert one.ranks == watched.ranks

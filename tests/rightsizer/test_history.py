@@ -1,5 +1,6 @@
 """The history on disk: what is kept, for how long, and what survives."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -257,10 +258,11 @@ def test_a_file_of_another_shape_is_set_aside(history, tmp_path):
 def test_an_upgrade_and_a_rollback_lose_no_history(history, tmp_path, monkeypatch):
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
 
+    kept = f"demand.v{history_module.VERSION}.sqlite"
     monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
     history.add(NOW, INTERVAL_S, {DB: five_minutes()})
     assert set(history.read(0)) == {DB}
-    assert "it is kept as demand.v3.sqlite" in history.defect
+    assert f"it is kept as {kept}" in history.defect
     monkeypatch.undo()
 
     assert set(history.read(0)) == {WEB}
@@ -269,19 +271,71 @@ def test_an_upgrade_and_a_rollback_lose_no_history(history, tmp_path, monkeypatc
     assert not (tmp_path / "demand.damaged").exists()
 
 
-def test_a_file_of_the_version_before_is_taken_up(history, tmp_path):
+@pytest.mark.parametrize("version", history_module.TAKEN_UP)
+def test_a_file_of_a_version_before_is_taken_up(history, tmp_path, version):
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        database.execute("PRAGMA user_version = 2")
+        database.execute(f"PRAGMA user_version = {version}")
 
     assert set(history.read(0)) == {WEB}
     with closing(sqlite3.connect(tmp_path / FILE)) as database:
-        assert database.execute("PRAGMA user_version").fetchone() == (3,)
+        (now,) = database.execute("PRAGMA user_version").fetchone()
+    assert now == history_module.VERSION
+
+
+def test_an_interval_without_the_newest_counter_is_read(history, tmp_path):
+    """As versions before 4 wrote it."""
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        (packed,) = database.execute("SELECT demand FROM interval").fetchone()
+        length = int.from_bytes(packed[:2], "little")
+        names, counts = json.loads(packed[2 : 2 + length])
+        head = json.dumps([names, counts[:-1]]).encode()
+        older = len(head).to_bytes(2, "little") + head + packed[2 + length :]
+        database.execute("UPDATE interval SET demand = ?", (older,))
+
+    assert history.read(0) == {WEB: five_minutes()}
+
+
+def hour(used=0.5):
+    demand = IntervalDemand()
+    demand.cpu.add(used, HOUR_S)
+    demand.counts.unwatched_s = HOUR_S
+    return demand
+
+
+def test_hours_are_filled_in_before_the_first_interval_and_once(history):
+    history.add(NOW - 300, INTERVAL_S, {WEB: five_minutes()})
+    begin = (NOW - 300) // HOUR_S * HOUR_S
+    hours = [(WEB, begin - n * HOUR_S, hour()) for n in range(4)]
+
+    assert history.fill(HOUR_S, hours) == 3  # the first would end after the interval begins
+    assert history.fill(HOUR_S, hours) == 0
+    assert history.fill(HOUR_S, [(DB, begin, hour())]) == 1
+
+    demand = history.read(0)[WEB]
+    assert demand.cpu.seconds == 3 * HOUR_S + INTERVAL_S
+    assert demand.ranks[0].seconds == demand.watched_s == INTERVAL_S
+
+
+def test_what_is_filled_in_keeps_the_bound(tmp_path):
+    history = History(lambda: tmp_path, MIB, clock=lambda: float(NOW))
+    keys = [ContainerKey(f"uid-{n}", "shop", f"web-{n}", "app") for n in range(250)]
+    history.add(NOW - HOUR_S, INTERVAL_S, {key: five_minutes() for key in keys})
+
+    for number in range(1, 48):
+        at = NOW - (number + 1) * HOUR_S
+        history.fill(HOUR_S, [(key, at, hour()) for key in keys])
+        history.compact()
+
+    assert (tmp_path / FILE).stat().st_size <= MIB
+    assert len(history.read(NOW - HOUR_S)) == len(keys)
 
 
 def test_a_file_of_another_version_that_cannot_be_kept_is_told(history, tmp_path, monkeypatch):
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
-    (tmp_path / "demand.v3.sqlite" / "something").mkdir(parents=True)
+    kept = tmp_path / f"demand.v{history_module.VERSION}.sqlite"
+    (kept / "something").mkdir(parents=True)
     monkeypatch.setattr(history_module, "VERSION", history_module.VERSION + 1)
 
     with pytest.raises(MachineError, match="it cannot be kept"):

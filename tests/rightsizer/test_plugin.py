@@ -29,7 +29,7 @@ def test_opening_it_touches_no_disk(tmp_path):
 
 @pytest.mark.parametrize("hours", ["0", "337", "-1", "6.5", "", "\u0665", "1" * 5000])
 def test_hours_out_of_range_are_refused_in_one_line(tmp_path, hours):
-    (endpoint,) = Rightsizer.of(Options(), MadeContext(folder=tmp_path)).endpoints()
+    (endpoint, _) = Rightsizer.of(Options(), MadeContext(folder=tmp_path)).endpoints()
 
     with pytest.raises(InputError, match="hours must be a whole number from 1 to 336") as refused:
         endpoint.answer(Request({"hours": hours}))
@@ -60,7 +60,7 @@ def is_choice(text):
 
 
 def test_a_choice_out_of_bounds_is_refused_by_the_endpoint(tmp_path):
-    (endpoint,) = Rightsizer.of(Options(), MadeContext(folder=tmp_path)).endpoints()
+    (endpoint, _) = Rightsizer.of(Options(), MadeContext(folder=tmp_path)).endpoints()
 
     with pytest.raises(InputError, match="margin must be a number from 1 to 4, not 'nan'"):
         endpoint.answer(Request({"margin": "nan"}))

@@ -47,6 +47,7 @@ def advise(
         reasons=(
             *cpu.reasons,
             *memory.reasons,
+            *_unwatched_reasons(demand),
             *pressure_reasons(demand.counts),
             *startup_reasons,
             *((KEEP,) if keeps else ()),
@@ -69,6 +70,14 @@ def _startup_reasons(demand: IntervalDemand) -> tuple[str, ...]:
     if demand.is_mostly_startup:
         return (f"{time}: it counts, as the container ran for less time afterwards",)
     return (f"{time}: it sets no request",)
+
+
+def _unwatched_reasons(demand: IntervalDemand) -> tuple[str, ...]:
+    unwatched_s = demand.counts.unwatched_s
+    if unwatched_s < MINUTE_S:
+        return ()
+    measured = f"{unwatched_s / HOUR_S:.1f} of {demand.cpu.seconds / HOUR_S:.1f} h"
+    return (f"threads are not known in {measured}, which a Prometheus has filled in",)
 
 
 def confidence(learned_s: int) -> Confidence:

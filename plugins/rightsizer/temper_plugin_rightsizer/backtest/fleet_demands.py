@@ -1,8 +1,8 @@
 """The demand that a replay reads from a Prometheus."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from attrs import define
+from attrs import define, field
 
 from temper_plugin_rightsizer.backtest.samples import STEP_S, Name, Place, demand_at
 from temper_plugin_rightsizer.demand.interval import Counts, IntervalDemand
@@ -17,16 +17,18 @@ HOTTEST = "hottest"
 """The name of the one thread that the series of an agent know."""
 
 
-def demands_of_fleet(fleet: Fleet) -> dict[Place, IntervalDemand]:
+def demands_of_fleet(
+    fleet: Fleet, name_of: Callable[[Replica], Name] | None = None
+) -> dict[Place, IntervalDemand]:
     """Return the steps of each container of *fleet*, as a node's history has them.
 
-    A start-up counts like any other time. Raises InputError or MachineError for what the server
-    answers.
+    *name_of* names a container. Without it the name is that of its workload. A start-up counts like
+    any other time. Raises InputError or MachineError for what the server answers.
     """
     demands: dict[Place, IntervalDemand] = {}
     for batch in fleet.batches(fleet.exporters()):
         with fleet.judged():
-            _Reading(batch, demands).read()
+            _Reading(batch, demands, name_of).read()
     return demands
 
 
@@ -34,6 +36,7 @@ def demands_of_fleet(fleet: Fleet) -> dict[Place, IntervalDemand]:
 class _Reading:
     batch: Batch
     demands: dict[Place, IntervalDemand]
+    name_of: Callable[[Replica], Name] | None = field()
 
     def read(self) -> None:
         for usage in self.batch.usages():
@@ -52,6 +55,8 @@ class _Reading:
         return demand_at(self.demands, self._name(replica), replica.pod, int(at))
 
     def _name(self, replica: Replica) -> Name:
+        if self.name_of is not None:
+            return self.name_of(replica)
         workload = self.batch.owners.workload(replica.namespace, replica.pod)
         return f"{workload.namespace}/{workload.owner}/{replica.container}"
 
@@ -59,11 +64,13 @@ class _Reading:
         """Add each step to the hour in which it began."""
         window, threads = self.batch.window, usage.threads
         for step, used in usage.points:
-            hottest: tuple[tuple[str, float], ...] = ()
+            demand = self._of(usage.replica, window.at(step) - window.step_s)
             if threads is not None and step >= threads.since:
                 hottest = ((HOTTEST, min(threads.hottest.get(step, 0.0), used)),)
-            demand = self._of(usage.replica, window.at(step) - window.step_s)
-            demand.add(window_of(used, hottest), window.step_s)
+                demand.add(window_of(used, hottest), window.step_s)
+            else:
+                demand.cpu.add(used, window.step_s)
+                demand.counts.unwatched_s += window.step_s
 
     def _add_memory(self) -> None:
         """Add the peak of the working set in each step."""

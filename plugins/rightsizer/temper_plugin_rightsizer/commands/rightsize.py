@@ -13,6 +13,7 @@ from temper_core.observed import pod_key, rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.backtest import command as backtest
 from temper_plugin_rightsizer.commands.choices import advice_options, chosen
+from temper_plugin_rightsizer.commands.filling import command as backfill
 from temper_plugin_rightsizer.commands.fleet import (
     FleetQuestion,
     fleet_options,
@@ -88,7 +89,7 @@ command = PodOrCommand(
     help=show.help,
     subcommand_metavar="[POD] | COMMAND",
     no_args_is_help=False,
-    commands=[backtest],
+    commands=[backtest, backfill],
 )
 
 

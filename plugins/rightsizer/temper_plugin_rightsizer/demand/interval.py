@@ -36,6 +36,8 @@ class Counts:
     ``cpu_some_s`` and the like are the time in which a thread (``some``), or all threads
     (``full``), waited for the resource. ``pressure_s`` is the time in which that was measured, 0 if
     the kernel has no PSI for the cgroup (accounting/psi.rst, "Pressure interface").
+
+    ``unwatched_s`` is the part of the measured time in which the threads are not known.
     """
 
     periods: int = 0
@@ -55,6 +57,7 @@ class Counts:
     memory_full_s: float = 0.0
     io_some_s: float = 0.0
     io_full_s: float = 0.0
+    unwatched_s: float = 0.0
 
     def merge(self, other: "Counts") -> None:
         """Add *other*. Sizes do not add up: the largest and the least one stay."""
@@ -81,6 +84,7 @@ ADDITIVE = (
     "memory_full_s",
     "io_some_s",
     "io_full_s",
+    "unwatched_s",
 )
 
 
@@ -123,8 +127,8 @@ class IntervalDemand:
             if rank < len(other.ranks):
                 used.merge(other.ranks[rank])
                 rest.merge(other.rests[rank])
-            elif other.cpu.seconds:
-                used.add(0.0, other.cpu.seconds)
+            elif other.watched_s:
+                used.add(0.0, other.watched_s)
                 rest.merge(other.rests[-1] if other.rests else other.cpu)
         self.cpu.merge(other.cpu)
         self.run_delay.merge(other.run_delay)
@@ -142,6 +146,11 @@ class IntervalDemand:
     def seconds(self) -> int:
         """The measured time, with that of start-ups."""
         return self.cpu.seconds + (self.startup.cpu.seconds if self.startup else 0)
+
+    @property
+    def watched_s(self) -> int:
+        """The measured time in which the threads are known, without that of start-ups."""
+        return max(self.cpu.seconds - round(self.counts.unwatched_s), 0)
 
     @property
     def is_mostly_startup(self) -> bool:
@@ -173,14 +182,14 @@ class IntervalDemand:
 
     def _extend(self, ranks: int) -> None:
         """Have histograms of *ranks* ranks. In the time so far the new ranks were not in use."""
-        covered = self.cpu.seconds
+        covered = self.watched_s
         while len(self.ranks) < ranks:
             used = cpu_histogram()
             if covered:
                 used.add(0.0, covered)
             above = self.rests[-1] if self.rests else self.cpu
             self.ranks.append(used)
-            self.rests.append(DemandHistogram(LEAST_CPU, dict(above.buckets)))
+            self.rests.append(DemandHistogram(LEAST_CPU, dict(above.buckets) if covered else {}))
 
     def _add_names(self, demand: WindowDemand, seconds: int) -> None:
         for name, used in zip(demand.names, demand.ranked, strict=True):

@@ -56,11 +56,13 @@ EXPORTED = Names("exported_namespace", "exported_pod", "exported_container")
 class Scope:
     """Which series a question is about.
 
-    ``matchers`` are labels with their values, ``namespaces`` all those wanted, or none for all.
+    ``matchers`` are labels with their values. ``namespaces`` and ``pods`` are all those wanted, or
+    none for all.
     """
 
     matchers: Mapping[str, str] = field(factory=dict)
     namespaces: tuple[str, ...] = ()
+    pods: tuple[str, ...] = ()
 
     def of(self, namespaces: Sequence[str]) -> "Scope":
         """Return the scope of *namespaces* only."""
@@ -69,11 +71,12 @@ class Scope:
     def select(self, metric: str, names: Names = USUAL, *more: str) -> str:
         """Return the selector of *metric*, with *more* matchers as PromQL writes them."""
         own = [f"{label}={quoted(value)}" for label, value in sorted(self.matchers.items())]
-        if len(self.namespaces) == 1:
-            own.append(f"{names.namespace}={quoted(self.namespaces[0])}")
-        elif self.namespaces:
-            either = "|".join(re.escape(name) for name in self.namespaces)
-            own.append(f"{names.namespace}=~{quoted(either)}")
+        for label, wanted in ((names.namespace, self.namespaces), (names.pod, self.pods)):
+            if len(wanted) == 1:
+                own.append(f"{label}={quoted(wanted[0])}")
+            elif wanted:
+                either = "|".join(re.escape(name) for name in wanted)
+                own.append(f"{label}=~{quoted(either)}")
         return f"{metric}{{{','.join((*own, *more))}}}"
 
     def containers(self, metric: str, names: Names) -> str:

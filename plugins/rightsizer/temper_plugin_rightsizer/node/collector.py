@@ -1,6 +1,6 @@
 """Accumulates the demand of the node's containers, and hands intervals to the history."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import define, evolve, field
@@ -19,7 +19,7 @@ from temper_plugin_rightsizer.node.containers import (
 from temper_plugin_rightsizer.node.realized import MILLIS, freed_millis, reclaimed
 from temper_plugin_rightsizer.node.starts import PROC, Starts
 from temper_plugin_rightsizer.node.steady_clock import SteadyClock
-from temper_plugin_rightsizer.store.history import HOUR_S, History
+from temper_plugin_rightsizer.store.history import HOUR_S, History, Interval
 
 INTERVAL_S = 300
 COUNTERS_S = 60.0
@@ -99,6 +99,20 @@ class Collector:
     def container(self, key: ContainerKey) -> NodeContainer | None:
         """Return the container of that key, None if it is not on the node any more."""
         return self._containers.get(key)
+
+    def fill(self, seconds: int, intervals: Iterable[Interval]) -> int:
+        """Keep *intervals* of *seconds* from before the node's own. Return how many were.
+
+        Those that end later than the present interval begins are left out. Raises MachineError if
+        the history cannot be written.
+        """
+        over = (each for each in intervals if each[1] + seconds <= self._began_at)
+        return self.history.fill(seconds, over)
+
+    @property
+    def known(self) -> Iterable[ContainerKey]:
+        """The containers of the node's pods."""
+        return self._containers.keys()
 
     def close(self) -> None:
         """Keep the interval that is not over."""

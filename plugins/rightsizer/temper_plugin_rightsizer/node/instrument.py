@@ -19,6 +19,11 @@ from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.families import hottest_threads
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.document import report
+from temper_plugin_rightsizer.node.filling import (
+    FILLING_SCHEMA,
+    LARGEST_FILLING_BYTES,
+    fill_in,
+)
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MIB, MOST_DAYS, Options
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 
@@ -54,7 +59,7 @@ class Rightsizer(OpenInstrument):
         return (defect,) if defect else ()
 
     def endpoints(self) -> Iterable[Endpoint]:
-        """Serve ``/rightsize``."""
+        """Serve ``/rightsize`` and ``/rightsize/history``."""
         return (
             Endpoint(
                 "get-rightsize",
@@ -67,6 +72,16 @@ class Rightsizer(OpenInstrument):
                     "demand": "1 for the histograms of each container, for a cluster's report.",
                     **{choice.name: choice.metadata["summary"] for choice in fields(AdviceOptions)},
                 },
+            ),
+            Endpoint(
+                "fill-rightsize",
+                "POST",
+                "/rightsize/history",
+                "Fill in the history from before the agent's own.",
+                lambda request: fill_in(self._collector, request.content, time.time()),
+                acts=True,
+                largest_body_bytes=LARGEST_FILLING_BYTES,
+                body_schema=FILLING_SCHEMA,
             ),
         )
 

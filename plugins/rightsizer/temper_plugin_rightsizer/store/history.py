@@ -29,8 +29,8 @@ MOST_DAYS_MERGED = 100
 PAGE_BYTES = 4096
 LATEST = 2**40
 """Seconds since 1970. The kernel's clock ends before (``KTIME_SEC_MAX``)."""
-VERSION = 3
-TAKEN_UP = (2,)
+VERSION = 4
+TAKEN_UP = (2, 3)
 """Versions whose rows this one reads as they are. The file gets this version."""
 _CACHE_PAGES = 32
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
@@ -61,6 +61,10 @@ INTERVALS = (
     "SELECT uid, namespace, pod, container.container, at, demand FROM interval"
     " JOIN container ON id = interval.container"
 )
+
+
+Interval = tuple[ContainerKey, int, IntervalDemand]
+"""A container, the begin of an interval in seconds since 1970, and the demand in it."""
 
 
 class OtherVersionError(sqlite3.DatabaseError):
@@ -104,6 +108,26 @@ class History:
                         "INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)",
                         (number, at, seconds, pack(demand)),
                     )
+
+    def fill(self, seconds: int, intervals: Iterable[Interval]) -> int:
+        """Keep *intervals* of *seconds* that end before those of their container begin.
+
+        They are added in their order, in one transaction, so the newest should come first. Others
+        are left out. Returns the number of those that were kept. Raises MachineError if they
+        cannot be written.
+        """
+        kept = 0
+        with self._database() as database:
+            self._shrink(database)
+            with database:
+                for key, at, demand in intervals:
+                    number = _number_of(database, key)
+                    begin = _begin_of(database, number)
+                    if begin is None or at + seconds <= begin:
+                        row = (number, at, seconds, pack(demand))
+                        database.execute("INSERT INTO interval VALUES (?, ?, ?, ?)", row)
+                        kept += 1
+        return kept
 
     def check(self) -> None:
         """Open the file, or begin one. Raises MachineError if it cannot be used."""
@@ -155,9 +179,7 @@ class History:
         span_s = DAY_S if age_s > HOURLY_S else HOUR_S if age_s > DETAIL_S else 1
         return since // span_s * span_s
 
-    def intervals(
-        self, since: int, uids: Collection[str] | None = None
-    ) -> Iterator[tuple[ContainerKey, int, IntervalDemand]]:
+    def intervals(self, since: int, uids: Collection[str] | None = None) -> Iterator[Interval]:
         """Yield container, beginning and demand of the intervals from *since* on, newest first."""
         wanted = None if uids is None else json.dumps(sorted(uids))
         with self._database() as database:
@@ -331,6 +353,13 @@ def _number_of(database: sqlite3.Connection, key: ContainerKey) -> int:
         "SELECT id FROM container WHERE uid = ? AND container = ?", (key.uid, key.container)
     ).fetchone()
     return int(number)
+
+
+def _begin_of(database: sqlite3.Connection, number: int) -> int | None:
+    (begin,) = database.execute(
+        "SELECT min(at) FROM interval WHERE container = ?", (number,)
+    ).fetchone()
+    return None if begin is None else int(begin)
 
 
 def _read(database: sqlite3.Connection, number: int, at: int) -> IntervalDemand | None:
