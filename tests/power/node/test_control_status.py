@@ -3,13 +3,15 @@
 import pytest
 
 from temper_core.testing import MadeContext, make_snapshot
+from temper_plugin_power.node.capping import Action
 from temper_plugin_power.node.control import Control
-from temper_plugin_power.node.control_status import control_status
+from temper_plugin_power.node.control_status import Device, control_status
 from temper_plugin_power.node.zones import find_packages
 from temper_plugin_power.settings.node import NodeSettings
 from tests.power.node.rapl_tree import RaplTree, put
 
 NOW = 1_800_000_000.0
+NO_GPUS = Device("host-nvidia", "pynvml is not installed")
 SAID_AT = "2027-01-15T08:00:00Z"
 
 
@@ -29,14 +31,20 @@ class Node:
         self.tree = RaplTree(folder / "sys", packages=1)
         self.context = MadeContext(folder=folder)
 
-    def told(self, twin, why_none="", *, has_gpus=False, **settings):
+    def told(self, twin, why_none="", *, gpus=NO_GPUS, **settings):
         """Return the status after one turn."""
         packages = find_packages(self.tree.powercap).packages
         given = NodeSettings(**{"actuate": True, **settings})
         found = (twin, why_none)
-        control = Control(given, "node-1", packages, self.context.state, found=lambda: found)
+        control = Control(
+            *(given, "node-1", packages, self.context.state),
+            found=lambda: found,
+            has_gpus=lambda: not gpus.why_none,
+        )
         control.turn(NOW, make_snapshot())
-        status = control_status(control, control.message, bool(packages), has_gpus)
+        why_none = "" if packages else "there is no package"
+        cpus = Device("rapl", why_none, control.capping.caps_watts, control.capping.last)
+        status = control_status(control, control.message, cpus, gpus)
         control.close()
         return status.parts
 
@@ -114,10 +122,25 @@ def test_a_machine_without_packages_has_no_backend(node, tmp_path):
     assert (told["backend"], told["result"]) == ("none", "blocked")
 
 
+def test_a_cap_of_gpus_is_told_apart_from_that_of_cpus(node):
+    gpus = Device("host-nvidia", "", {"gpu-0": 210.0}, {"gpu-0": Action("applied", "gpu-0", "so")})
+
+    told = node.told(a_twin(gpu={"powerCap": {"capPctOfMax": 60}}), gpus=gpus)
+
+    assert told["cpu"]["result"] == "none"
+    assert told["gpu"] == {"backend": "host-nvidia", "result": "applied", "message": "gpu-0: so"}
+
+
+def test_a_cap_of_gpus_that_are_not_here_is_blocked_with_the_reason(node):
+    told = node.told(a_twin(gpu={"powerCap": {"capWattsPerGpu": 200}}))["gpu"]
+
+    assert told == {"backend": "none", "result": "blocked", "message": "pynvml is not installed"}
+
+
 def test_a_status_is_the_same_whenever_it_was_written(node):
     packages = find_packages(node.tree.powercap).packages
     control = Control(NodeSettings(), "node-1", packages, node.context.state)
-    status = control_status(control, "actuate is off", has_packages=True, has_gpus=False)
+    status = control_status(control, "actuate is off", NO_GPUS, NO_GPUS)
     written = {part: {**fields, "updatedAt": SAID_AT} for part, fields in status.parts.items()}
 
     assert status.is_told_by(written)

@@ -319,4 +319,8 @@ def test_doctor_warns_where_caps_are_asked_for_and_there_is_no_package(made, tmp
 
     states = {check.name: check.state for check in node.checks()}
 
-    assert states == {"power readings": CheckState.UNKNOWN, "power caps": CheckState.WARNING}
+    assert states == {
+        "power readings": CheckState.UNKNOWN,
+        "power caps": CheckState.WARNING,
+        "GPU power caps": CheckState.UNKNOWN,
+    }

@@ -66,11 +66,13 @@ class Capping:
         It is on a counter of energy, which only root may open since Linux 5.10. Whoever may open a
         file may lock it, and everybody may read a limit.
         """
+        if not self._packages:
+            return True  # without a zone there is nothing to fight over
         if self._lock < 0:
             try:
                 self._lock = os.open(self._packages[0].zone.energy, os.O_RDONLY | os.O_CLOEXEC)
             except OSError:
-                return True  # without a zone there is nothing to fight over
+                return True  # it cannot be capped either
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -10,20 +10,34 @@ from temper_plugin_power.node.zones import Powercap
 from temper_plugin_power.settings.node import NodeSettings
 
 READING, CAPPING, TWIN = "power readings", "power caps", "NodeTwin of the cluster"
+GPU_CAPPING = "GPU power caps"
 NOT_NEEDED = "nothing else needs it"
 MOUNT = "on a host run the agent as root; in a cluster set agent.powercap of the chart to writable"
 
 
 def power_checks(
-    powercap: Powercap, settings: NodeSettings, gpu_problem: str, message: str
+    powercap: Powercap,
+    settings: NodeSettings,
+    gpu_problem: str,
+    message: str,
+    *,
+    caps_gpus: bool = False,
 ) -> Iterator[Check]:
     """Yield a check of the readings, and one of the caps where they are asked for.
 
     *gpu_problem* is the reason why GPUs cannot be read, and *message* why no cap is set.
+    *caps_gpus* is whether there are GPUs that can be capped.
     """
     yield _readings(powercap, gpu_problem)
-    if settings.actuate:
+    if settings.actuate and (powercap.packages or not caps_gpus):
         yield _caps(powercap, message)
+
+
+def gpu_caps_check(problem: str) -> Check:
+    """Return whether the limits of GPUs can be set. *problem* is why not."""
+    if not problem:
+        return Check(GPU_CAPPING, CheckState.OK, "the limits of GPUs can be set by NVML")
+    return Check(GPU_CAPPING, CheckState.UNKNOWN, f"not here: {problem}", NOT_NEEDED)
 
 
 def twin_check(problem: str) -> Check:

@@ -38,8 +38,10 @@ class Control:
         state: StateDirectory,
         *,
         found: Found | None = None,
+        has_gpus: Callable[[], bool] = lambda: False,
     ) -> None:
         self._found = found
+        self._has_gpus = has_gpus
         self.spec: CapSpec | None = None
         self._settings = settings
         self._node = node
@@ -72,8 +74,8 @@ class Control:
         if not self._may_have_left_something() and not self._settings.actuate:
             self.message = OFF
             return []
-        if not self._has_packages:
-            self.message = "there is no package to cap"
+        if not self._has_packages and not self._has_gpus():
+            self.message = "there is no package to cap, and no GPU"
             return []
         if not self.capping.is_alone():
             self.message = NOT_ALONE

@@ -3,15 +3,25 @@
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from temper_plugin_power.node.capping import Action
 from temper_plugin_power.node.control import Control
 
 UPDATED_AT = "updatedAt"
 LONGEST_MESSAGE = 256
-NO_GPU_CAPS = "this agent sets no cap of GPUs"
+NO_PACKAGES = "there is no package"
 WORST_FIRST = ("error", "blocked")
+
+
+@frozen
+class Device:
+    """What can be capped in one way, and what was done. *why_none* is why nothing can be."""
+
+    backend: str
+    why_none: str
+    caps_watts: Mapping[str, float] = field(factory=dict)
+    last: Mapping[str, Action] = field(factory=dict)
 
 
 @frozen
@@ -27,31 +37,42 @@ class ControlStatus:
         return {part: _without_time(written.get(part)) for part in self.parts} == self.parts
 
 
-def control_status(
-    control: Control, why_none: str, has_packages: bool, has_gpus: bool
-) -> ControlStatus:
+def control_status(control: Control, why_none: str, cpus: Device, gpus: Device) -> ControlStatus:
     """Return the status of the last turn. *why_none* is why nothing is followed, empty if it is.
 
     ``applied``: a cap is in force. ``blocked``: a cap is asked for and may not or cannot be set
     here. ``error``: a write failed. ``none``: no cap is asked for.
     """
-    gpu = {"backend": "none", "result": "none", "message": NO_GPU_CAPS if has_gpus else "no GPU"}
-    result, message = _result(control, why_none)
-    backend = "rapl" if has_packages else "none"
-    cpu = {"backend": backend, "result": result, "message": message[:LONGEST_MESSAGE]}
-    return ControlStatus({"cpu": cpu, "gpu": gpu})
+    spec = control.spec
+    parts = {
+        "cpu": (cpus, spec is not None and spec.asks_for_cpu),
+        "gpu": (gpus, spec is not None and spec.asks_for_gpu),
+    }
+    return ControlStatus(
+        {
+            part: _part(device, *_result(device, why_none, is_asked, control.is_off))
+            for part, (device, is_asked) in parts.items()
+        }
+    )
 
 
-def _result(control: Control, why_none: str) -> tuple[str, str]:
+def _part(device: Device, result: str, message: str) -> Mapping[str, str]:
+    backend = "none" if device.why_none else device.backend
+    return {"backend": backend, "result": result, "message": message[:LONGEST_MESSAGE]}
+
+
+def _result(device: Device, why_none: str, is_asked: bool, is_off: bool) -> tuple[str, str]:
     if why_none:
-        return "none" if control.is_off else "blocked", why_none
-    if control.spec is None or not control.spec.asks_for_cpu:
+        return "none" if is_off else "blocked", why_none
+    if not is_asked:
         return "none", "no cap is asked for"
-    last = control.capping.last
+    if device.why_none:
+        return "blocked", device.why_none
+    last = device.last
     for kind in WORST_FIRST:
         if said := [each for each in last.values() if each.kind == kind]:
             return kind, _joined(said)
-    said = [last[name] for name in control.capping.caps_watts if name in last]
+    said = [last[name] for name in device.caps_watts if name in last]
     if not said:
         return "none", "the limit without a cap is as low"
     return "applied", _joined(said)

@@ -16,10 +16,11 @@ from temper_core import (
     Snapshot,
 )
 from temper_plugin_power.node.capping import Action
-from temper_plugin_power.node.checks import power_checks, twin_check
-from temper_plugin_power.node.control import STOPPED, Control
-from temper_plugin_power.node.control_status import control_status
+from temper_plugin_power.node.checks import gpu_caps_check, power_checks, twin_check
+from temper_plugin_power.node.control import OFF, STOPPED, Control
+from temper_plugin_power.node.control_status import NO_PACKAGES, Device, control_status
 from temper_plugin_power.node.families import NodePower, node_metrics
+from temper_plugin_power.node.gpu_worker import GpuWorker
 from temper_plugin_power.node.gpus import GpuReader
 from temper_plugin_power.node.readings import PackageReader
 from temper_plugin_power.node.section import power_section
@@ -32,16 +33,18 @@ if TYPE_CHECKING:
     from temper_plugin_power.node.cluster_twin import ClusterTwin
 
 KINDS = (
-    EventKind("power_cap_applied", "A power limit was set; the subject is the package."),
-    EventKind("power_cap_restored", "A power limit was given back; the subject is the package."),
+    EventKind("power_cap_applied", "A power limit was set; the subject is the package or GPU."),
+    EventKind(
+        "power_cap_restored", "A power limit was given back; the subject is the package or GPU."
+    ),
     EventKind(
         "power_cap_blocked",
-        "A power limit cannot be set here; the subject is the package.",
+        "A power limit cannot be set here; the subject is the package or GPU.",
         level=EventLevel.WARNING,
     ),
     EventKind(
         "power_cap_error",
-        "A power limit was not set or given back; the subject is the package.",
+        "A power limit was not set or given back; the subject is the package or GPU.",
         level=EventLevel.WARNING,
     ),
 )
@@ -66,10 +69,14 @@ class PowerNode(OpenInstrument):
         self._reader = PackageReader(powercap.packages)
         self._gpus = gpus
         self._clock = clock
+        self._gpu_caps = GpuWorker(context.state) if settings.actuate else None
         self._control = Control(
             *(settings, context.node, powercap.packages, context.state),
             found=None if twin is None else twin.found,
+            has_gpus=lambda: self._gpu_caps is not None and self._gpu_caps.is_here,
         )
+        if self._gpu_caps is not None:
+            self._gpu_caps.start()
         self._next_turn_s = 0.0
         self._actions: Counter[str] = Counter()
         self._seen = NodePower()
@@ -103,6 +110,9 @@ class PowerNode(OpenInstrument):
         if snapshot.monotonic_s >= self._next_turn_s:
             self._next_turn_s = snapshot.monotonic_s + seconds(self._settings.interval)
             self._record(self._control.turn(time.time(), snapshot))
+            if self._gpu_caps is not None:
+                control = self._control
+                self._record(self._gpu_caps.ask(control.spec, control.message))
             self._report()
 
     def metrics(self) -> Iterable[Metric]:
@@ -111,8 +121,13 @@ class PowerNode(OpenInstrument):
 
     def checks(self) -> Iterable[Check]:
         """Return whether power can be read here, and capped."""
-        message = self._control.message
-        yield from power_checks(self._powercap, self._settings, self._gpus.problem, message)
+        caps_gpus = self._gpu_caps is not None and self._gpu_caps.is_here
+        yield from power_checks(
+            *(self._powercap, self._settings, self._gpus.problem, self._control.message),
+            caps_gpus=caps_gpus,
+        )
+        if self._gpu_caps is not None:
+            yield gpu_caps_check(self._gpu_caps.problem)
         if self._twin is not None:
             yield twin_check(self._twin.problem)
 
@@ -128,6 +143,8 @@ class PowerNode(OpenInstrument):
         """Give back every limit."""
         self._gpus.close()
         self._record(self._control.close())
+        if self._gpu_caps is not None:
+            self._record(self._gpu_caps.close(STOPPED))
         if self._twin is not None:
             self._report(STOPPED)
             self._twin.close()
@@ -135,9 +152,14 @@ class PowerNode(OpenInstrument):
     def _report(self, why_none: str = "") -> None:
         """Let the cluster know what was done with the caps, or why none is set."""
         if self._twin is not None:
-            has_packages, has_gpus = bool(self._powercap.packages), bool(self._gpus.gpus)
+            capping, gpus = self._control.capping, self._gpu_caps
+            why_no_cpu = "" if self._powercap.packages else NO_PACKAGES
+            cpu = Device("rapl", why_no_cpu, capping.caps_watts, capping.last)
+            gpu = Device("host-nvidia", OFF)
+            if gpus is not None:
+                gpu = Device("host-nvidia", gpus.problem, gpus.caps_watts, gpus.last)
             why_none = why_none or self._control.message
-            self._twin.report(control_status(self._control, why_none, has_packages, has_gpus))
+            self._twin.report(control_status(self._control, why_none, cpu, gpu))
 
     def _read(self, snapshot: Snapshot) -> None:
         now_s = self._clock()

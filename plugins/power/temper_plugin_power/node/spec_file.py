@@ -21,17 +21,24 @@ MOST_WATTS = 100_000
 
 @frozen
 class CapSpec:
-    """The CPU cap of a node: watts of each package, or percent of its maximum. None is no cap."""
+    """The caps of a node: watts of each package or GPU, or percent of its maximum. None is none."""
 
     watts: float | None
     percent: float | None
     at: float
     """When it was last said, in seconds since 1970."""
+    gpu_watts: float | None = None
+    gpu_percent: float | None = None
 
     @property
     def asks_for_cpu(self) -> bool:
         """Whether there is a cap of CPUs."""
         return self.watts is not None or self.percent is not None
+
+    @property
+    def asks_for_gpu(self) -> bool:
+        """Whether there is a cap of GPUs."""
+        return self.gpu_watts is not None or self.gpu_percent is not None
 
     def age_s(self, now: float) -> float:
         """Return its age in seconds."""
@@ -72,11 +79,13 @@ def spec_of(
     if named != node:
         problem = f"spec.nodeName: must be {node!r}, the name of this node, not {named[:253]!r}"
         raise DocumentError(source, [problem])
-    key = "spec.cpu.packagePowerCap"
+    key, gpu = "spec.cpu.packagePowerCap", "spec.gpu.powerCap.cap"
     return CapSpec(
         watts=_number(document, f"{key}Watts", 1, MOST_WATTS, source),
         percent=_number(document, f"{key}PctOfMax", 0.1, 100, source),
         at=_said_at(document, source, written_at),
+        gpu_watts=_number(document, f"{gpu}WattsPerGpu", 1, MOST_WATTS, source),
+        gpu_percent=_number(document, f"{gpu}PctOfMax", 0.1, 100, source),
     )
 
 
