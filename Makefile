@@ -20,7 +20,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,9 @@ completions: install  ## write the completion files of bash, zsh and fish into b
 
 bench: install  ## measure start-up, plan compilation, observation and the agent's own cost
 	@$(BIN)/python bench
+
+soak: install  ## run an observing agent under churn of pods, and judge its growth (root; MINUTES=... for less)
+	$(BIN)/python -m bench.soak --minutes $(MINUTES) --out build/soak
 
 ladder: install  ## measure latency under load, stock scheduler against plans, in virtual time (40 minutes of CPU; OPTIONS=...)
 	LADDER_BOOTS=$${LADDER_BOOTS:-2} bench/ladder/run $(OPTIONS)

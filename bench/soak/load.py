@@ -1,0 +1,59 @@
+"""What asks the agent meanwhile: a scraper, a reader of observations, and captures of traces."""
+
+import subprocess
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+from attrs import define, field
+
+TIMEOUT_S = 30
+
+
+@define
+class Askers:
+    """Calls functions at intervals, each in a thread of its own, and counts what came of them."""
+
+    every_s: dict[str, tuple[float, Callable[[], object]]]
+    answered: Counter[str] = field(factory=Counter, init=False)
+    failed: Counter[str] = field(factory=Counter, init=False)
+    _ending: threading.Event = field(factory=threading.Event, init=False)
+    _threads: list[threading.Thread] = field(factory=list, init=False)
+
+    def __enter__(self) -> Self:
+        """Start to ask."""
+        for name, (pause_s, ask) in self.every_s.items():
+            thread = threading.Thread(target=self._turn, args=(name, pause_s, ask))
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    def _turn(self, name: str, pause_s: float, ask: Callable[[], object]) -> None:
+        while not self._ending.wait(pause_s):
+            try:
+                ask()
+            except (OSError, subprocess.SubprocessError):
+                self.failed[name] += 1
+            else:
+                self.answered[name] += 1
+
+    def __exit__(self, *_: object) -> None:
+        """Ask no more."""
+        self._ending.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def read(address: str, path: str) -> None:
+    """Read *path* from the agent; raise OSError where it does not answer."""
+    with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as answer:
+        answer.read()
+
+
+def capture(temper: Path, settings: Path) -> None:
+    """Capture a second of the scheduler's events; raise CalledProcessError where that fails."""
+    command = [temper, "trace", "capture", "--seconds", "1", "--mib", "4", "--settings", settings]
+    subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)

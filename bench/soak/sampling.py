@@ -1,0 +1,60 @@
+"""What a process holds at a moment, read from ``/proc`` (proc(5))."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from attrs import asdict, frozen
+
+MIB = 1 << 20
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+@frozen
+class Sample:
+    """One look at a process and at the directory of its state."""
+
+    at_s: float
+    rss_mib: float
+    descriptors: int
+    bpf_descriptors: int
+    threads: int
+    children: int
+    cpu_s: float
+    state_kib: float
+
+    def as_line(self) -> dict[str, float]:
+        """Return the sample as a line of the records."""
+        return {name: round(value, 3) for name, value in asdict(self).items()}
+
+
+def sample(pid: int, state: Path, at_s: float) -> Sample:
+    """Look at process *pid*; raise OSError where it has ended."""
+    process = Path(f"/proc/{pid}")
+    targets = [_target(each) for each in (process / "fd").iterdir()]
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    return Sample(
+        at_s=at_s,
+        rss_mib=int((process / "statm").read_text().split()[1]) * PAGE_BYTES / MIB,
+        descriptors=len(targets),
+        bpf_descriptors=sum("bpf" in target for target in targets),
+        threads=sum(1 for _ in (process / "task").iterdir()),
+        children=len((process / f"task/{pid}/children").read_text().split()),
+        cpu_s=(int(fields[11]) + int(fields[12])) / TICKS_PER_S,
+        state_kib=sum(map(_size, state.rglob("*"))) / 1024,
+    )
+
+
+def _target(descriptor: Path) -> str:
+    """Return what a descriptor leads to, empty for one that was closed meanwhile."""
+    with suppress(OSError):
+        return str(descriptor.readlink())
+    return ""
+
+
+def _size(path: Path) -> int:
+    """Return the bytes that a file takes on disk, 0 for one that was removed meanwhile."""
+    with suppress(OSError):
+        return path.lstat().st_blocks * 512
+    return 0

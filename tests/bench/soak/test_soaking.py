@@ -1,0 +1,123 @@
+"""The parts of a soak on real processes: a program that leaks, pods, and an agent."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.soak.churn import UNIFIED, Churn
+from bench.soak.load import Askers
+from bench.soak.report import MEASURES, plots, rows, table
+from bench.soak.sampling import sample
+
+LEAKS = "import os,time\nwhile True:\n os.open('/dev/null', 0)\n time.sleep(0.05)"
+IDLES = "import time\nwhile True:\n time.sleep(0.05)"
+LOOKS, PAUSE_S = 60, 0.05
+CAN_CHURN = os.geteuid() == 0 and any((path / "cgroup.procs").exists() for path in UNIFIED)
+
+
+def records_of(program, folder):
+    process = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        lines = []
+        for look in range(LOOKS):
+            time.sleep(PAUSE_S)
+            # By the count of looks: a busy machine delays some of them.
+            lines.append(sample(process.pid, folder, look * PAUSE_S).as_line())
+    finally:
+        process.kill()
+        process.wait()
+    return lines
+
+
+def verdicts(records):
+    return {row.measure.key: row.verdict for row in rows(records)}
+
+
+def test_a_program_that_leaks_descriptors_is_found(tmp_path):
+    told = verdicts(records_of(LEAKS, tmp_path))
+
+    assert told["descriptors"] == "grows"
+    assert told["threads"] == "does not grow"
+
+
+def test_a_program_that_idles_grows_by_nothing(tmp_path):
+    told = verdicts(records_of(IDLES, tmp_path))
+
+    assert told["descriptors"] == told["threads"] == "does not grow"
+
+
+def test_a_process_that_has_ended_cannot_be_looked_at(tmp_path):
+    process = subprocess.Popen(["true"])
+    process.wait()
+
+    with pytest.raises(OSError, match="No such file"):
+        sample(process.pid, tmp_path, 0)
+
+
+def test_the_size_of_the_state_counts(tmp_path):
+    before = sample(os.getpid(), tmp_path, 0)
+    (tmp_path / "some").write_bytes(b"x" * 100_000)
+
+    assert sample(os.getpid(), tmp_path, 0).state_kib - before.state_kib >= 97
+
+
+def test_the_table_and_the_plots_have_every_measure(tmp_path):
+    judged = rows(records_of(IDLES, tmp_path))
+
+    shown = "\n".join(table(judged))
+    assert all(f"| {measure.title} |" in shown for measure in MEASURES)
+    assert len(plots(judged)) == len(MEASURES)
+
+
+@pytest.mark.skipif(not CAN_CHURN, reason="cgroups of pods need root and cgroup v2")
+def test_pods_come_and_go_and_leave_nothing():
+    with Churn(pods=2, threads=3, every_s=0.2) as churn:
+        time.sleep(1.5)
+        folders = [pod.folder for pod in churn._live]
+        inside = [(folder / "cgroup.procs").read_text().split() for folder in folders]
+
+    assert churn.begun > 4
+    assert all(inside)
+    assert not any(folder.parent.exists() for folder in folders)
+    assert not any(Path(f"/proc/{pid}").exists() for pids in inside for pid in pids)
+
+
+def test_answers_and_failures_are_counted():
+    def refuse():
+        raise OSError
+
+    with Askers({"good": (0.01, int), "bad": (0.01, refuse)}) as askers:
+        time.sleep(0.5)
+
+    assert askers.answered["good"] > 0
+    assert askers.failed["bad"] > 0
+    assert not askers.failed["good"]
+
+
+def soak(*options):
+    command = [sys.executable, "-m", "bench.soak", *map(str, options)]
+    root = Path(__file__).parents[3]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=root)
+
+
+def test_records_are_judged_again(tmp_path):
+    lines = records_of(LEAKS, tmp_path)
+    (tmp_path / "samples.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+    judged = soak("--judge", "--out", tmp_path)
+
+    assert judged.returncode == 1
+    assert "| file descriptors |" in judged.stdout
+    assert (tmp_path / "soak-descriptors.svg").exists()
+
+
+def test_too_short_a_run_is_refused():
+    refused = soak("--minutes", 1)
+
+    assert refused.returncode == 2
+    assert "--minutes is 1, and has to be 3 or more" in refused.stderr
