@@ -45,6 +45,15 @@ def test_top_once_prints_one_screen(temper):
 
 
 @pytest.mark.usefixtures("agent")
+def test_top_prints_one_screen_into_a_pipe_and_ends(node):
+    watching = temper_process(node, "top", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    told, errors = watching.communicate(timeout=PATIENCE_S)
+
+    assert told.count("generation 7") == 1
+    assert (watching.returncode, errors) == (0, "")
+
+
+@pytest.mark.usefixtures("agent")
 def test_top_prints_as_many_screens_as_it_is_told(temper):
     result = temper(top.command, "--iterations", "3", "--interval", "0.2")
 
@@ -65,7 +74,8 @@ def test_top_says_so_and_goes_on_when_the_agent_stumbles(temper, view):
 
 @pytest.mark.usefixtures("agent")
 def test_ctrl_c_ends_top_quietly(node):
-    watching = temper_process(node, "top", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    endless = ("top", "--iterations", "1000")
+    watching = temper_process(node, *endless, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     first = watching.stdout.readline()
 
     watching.send_signal(signal.SIGINT)

@@ -234,6 +234,28 @@ def test_killed_while_a_filter_is_typed_on_a_stopped_screen_it_still_restores(to
     assert terminal.is_as_before()
 
 
+@pytest.mark.parametrize("has_keys", [True, False])
+def test_it_ends_quietly_with_a_terminal_that_goes_away(
+    settings_of_a_real_agent, tmp_path, has_keys
+):
+    errors, (leader, follower) = tmp_path / "errors", os.openpty()
+    with errors.open("wb") as stderr:
+        watching = subprocess.Popen(
+            [*TEMPER, "top", "--interval", "0.3", "--settings", str(settings_of_a_real_agent)],
+            stdin=follower if has_keys else subprocess.DEVNULL, stdout=follower, stderr=stderr,
+            start_new_session=True, env={**os.environ, "TERM": "xterm"},
+        )  # fmt: skip
+    os.close(follower)
+    written = b""
+    while b"q quit" not in written:
+        written += os.read(leader, 65_536)
+
+    os.close(leader)
+
+    assert watching.wait(PATIENCE_S) == 0
+    assert errors.read_bytes() == b""
+
+
 def test_ctrl_c_ends_it_clean(top):
     terminal = top()
     terminal.wait_for(is_drawn, "screen")

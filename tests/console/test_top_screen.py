@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from temper_core.records.snapshots import Observing, Pressure, PressureLine
 from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.processes import Process
 from temper_plugin_console.top.screen import arranged, screen, whole_text
 from temper_plugin_console.top.view import PANES, View, after_key
 from tests.console.observations import (
@@ -138,8 +139,21 @@ def test_threads_show_cpu_wait_switches_migrations_and_layer(view):
     assert column(rows, "layer") == [
         "critical", "critical?", "open (should be critical)", "(critical)"
     ]  # fmt: skip
-    assert re.search(r"0\.50 +20\.0% +10 +3", "\n".join(rows))
+    assert re.search(r"50\.0% +20\.0% +10 +3", "\n".join(rows))
     assert "12 ms" in "\n".join(rows)
+
+
+def test_threads_show_user_and_memory_of_a_process_that_is_on_this_host(view):
+    threads = (a_thread(1, tgid=1), a_thread(2, tgid=2))
+    seen = PaneInput(
+        an_observation(view.last, threads=threads), processes={1: Process("ada", 5 << 20)}
+    )
+
+    first, second = pane(lines_of(seen, width=150), 4)[1:]
+
+    assert first.split()[-3:] == ["ada", "5M", "mysqld"]
+    assert "ada" not in second
+    assert column(pane(lines_of(seen, View(kept="ada"), width=150), 4), "user") == ["ada"]
 
 
 def test_threads_are_sorted_by_cpu_by_wait_and_by_name(view):
@@ -172,18 +186,22 @@ def test_a_filter_leaves_the_pods_and_threads_that_hold_it(view):
 
 def test_pods_show_tier_use_delay_throttling_pressure_and_threads(view):
     line = PressureLine(0.25, 0.1, 0.1, 7)
-    pod = a_pod(throttled_ratio=0.5, run_delay=0.3, pressure={"cpu": Pressure(line)})
+    pod = a_pod(
+        memory_bytes=300 << 20, throttled_ratio=0.5, run_delay=0.3, pressure={"cpu": Pressure(line)}
+    )
 
     rows = pane(lines_of(PaneInput(an_observation(view.last, pods=(pod,))), width=120), 3)
 
-    assert rows[1].split() == ["shop/web", "critical", "0.50", "0.30", "50.0%", "25.0%", "4"]
+    assert rows[1].split() == [
+        *("shop/web", "critical", "50.0%", "30.0%", "50.0%", "25.0%", "4", "300M")
+    ]
 
 
 def test_layers_show_cpus_use_and_fallback(seen):
     rows = pane(lines_of(seen, width=120), 2)
 
-    assert rows[1].split()[:7] == ["critical", "Confined", "0-1", "1.40", "70.0%", "12", "0.0%"]
-    assert rows[2].split()[:7] == ["open", "Open", "2-4,6-7", "0.50", "-", "90", "60.0%"]
+    assert rows[1].split()[:7] == ["critical", "Confined", "0-1", "140.0%", "70.0%", "12", "0.0%"]
+    assert rows[2].split()[:7] == ["open", "Open", "2-4,6-7", "50.0%", "-", "90", "60.0%"]
 
 
 def test_waits_tell_who_was_delayed_by_whom_who_woke_whom_and_how_long_one_waits(seen):

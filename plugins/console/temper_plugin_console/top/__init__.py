@@ -36,9 +36,9 @@ def command(
 ) -> None:
     """Watch CPUs, layers, pods, threads and waits. Q or Ctrl-C ends it, ? lists the keys.
 
-    In a pipe, or on a terminal without cursor, every screen is printed in full below the last
-    one. Exit code 3 if no agent answers at the start. If an agent stops answering later, it waits
-    for the agent to come back.
+    In a pipe one screen is printed in full, or as many as --iterations asks for. A terminal
+    without cursor gets each screen in full below the last one. Exit code 3 if no agent answers at
+    the start. If an agent stops answering later, it waits for the agent to come back.
     """
     settings = read_settings(settings_path)
     most = 1 if once else iterations
@@ -54,6 +54,8 @@ def _show(ask: "Ask", interval: float, most: int | None) -> None:
 
     console = VisibleConsole()
     looks = ObservationPoller.begin(ask, FEW)
+    if not console.is_terminal:
+        most = most or 1
     width = console.width if console.is_terminal else WIDE_ENOUGH
     if console.is_terminal and os.environ.get("TERM", "") in TERMINALS_WITHOUT_CURSOR:
         console = VisibleConsole(force_terminal=False)

@@ -9,9 +9,10 @@ from typing import Any
 from attrs import define, evolve, field
 
 from temper_core import TemperError
-from temper_core.observed import Row, number, table, text
+from temper_core.observed import Row, number, rows, table, text
 from temper_plugin_console.top.cpu_times import CpuTimes, busy_between, read_cpu_times
 from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.processes import read_processes
 from temper_plugin_console.top.view import View
 
 FEW, MANY = 50, 500
@@ -47,7 +48,8 @@ class ObservationPoller:
     @classmethod
     def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
         """Poll for the first time. Raises the errors of *ask*."""
-        seen = PaneInput(ask(threads))
+        document = ask(threads)
+        seen = PaneInput(document, processes=read_processes(rows(document, "threads")))
         return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
     def look(self) -> PaneInput:
@@ -106,7 +108,8 @@ class ObservationPoller:
         cpus = machine.get("cpus") if isinstance(machine, Mapping) else None
         # In a container /proc/stat may be of other CPUs than the agent's.
         busy = busy_between(self._times, times) if cpus == len(times) else {}
-        self.seen = evolve(answer, busy=busy)
+        processes = read_processes(rows(answer.document, "threads"))
+        self.seen = evolve(answer, busy=busy, processes=processes)
         self._times, self._last = times, time.monotonic()
         self._news_in = 0.0 if answer.trouble else news_in(answer.document)
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from attrs import asdict
+
 from temper_core.observed import (
     Row,
     count,
@@ -17,6 +19,7 @@ from temper_core.observed import (
     whole_numbers,
 )
 from temper_plugin_console.top.columns import Column
+from temper_plugin_console.top.processes import Process
 from temper_plugin_console.top.view import View
 from temper_plugin_console.top.waits import WAITS, wait_rows, window_of
 
@@ -25,23 +28,36 @@ BUSY, TIGHT = 0.5, 0.1
 """Shares of waiting or throttling from which a cell is red, and yellow."""
 THOUSAND = 1_000.0
 
+NO_PROCESSES: Mapping[int, Process] = {}
+MEMORY_UNITS = ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K"))
+_NAMES = ("name", "comm", "process", "user", "layer", "tier", "profile")
+
 Order = Callable[[Row], tuple[float, str]]
 
 
-def listed(pane: str, document: Row, view: View) -> list[Row]:
+def listed(
+    pane: str, document: Row, view: View, processes: Mapping[int, Process] = NO_PROCESSES
+) -> list[Row]:
     """Return the rows of *pane* that match the filter of *view*, in its order."""
     pattern = view.filter.casefold()
-    matching = [row for row in _all_rows(pane, document) if _holds(row, pattern)]
+    matching = [row for row in _all_rows(pane, document, processes) if _holds(row, pattern)]
     return sorted(matching, key=_ORDERS[pane][view.sort])
 
 
-def _all_rows(pane: str, document: Row) -> list[Row]:
+def _all_rows(pane: str, document: Row, processes: Mapping[int, Process]) -> list[Row]:
     if pane == "waits":
         return wait_rows(window_of(document))
     window_s = number(document, "window_s") or 0.0
     if pane == "pods":
         return [_with_pressure(row, document) for row in rows(document, pane)]
-    return [{**row, "window_s": window_s} for row in rows(document, pane)]
+    return [
+        {**row, "window_s": window_s, **_of_process(row, processes)} for row in rows(document, pane)
+    ]
+
+
+def _of_process(row: Row, processes: Mapping[int, Process]) -> Row:
+    process = processes.get(count(row, "tgid") or 0)
+    return {} if process is None else asdict(process)
 
 
 def _with_pressure(row: Row, document: Row) -> Row:
@@ -52,19 +68,22 @@ def _holds(row: Row, pattern: str) -> bool:
     """Whether *pattern* is in one of a row's names, such as its pod or its layer."""
     if not pattern:
         return True
-    names = [text(row, key) for key in ("name", "comm", "process", "layer", "tier", "profile")]
+    names = [text(row, key) for key in _NAMES]
     others = [text(row, key) for key in ("who", "whose", "other", "others")]
     return any(pattern in name.casefold() for name in (pod_key(row), *names, *others))
 
 
 def share_text(value: float | None) -> str:
-    """Return a ratio in percent, ``-`` for an unknown one."""
+    """Return a ratio in percent, ``-`` for an unknown one. Of CPU time, 100 % is one CPU."""
     return NOTHING if value is None else f"{value:.1%}"
 
 
-def number_text(value: float | None) -> str:
-    """Return a number of CPUs with two digits, ``-`` for an unknown one."""
-    return NOTHING if value is None else f"{value:.2f}"
+def memory_text(size: float | None) -> str:
+    """Return bytes in the largest unit of 1024 in which they are at least one, ``-`` for none."""
+    if size is None or size < 0:
+        return NOTHING
+    scale, unit = next((each for each in MEMORY_UNITS if size >= each[0]), (1, ""))
+    return f"{size / scale:.0f}{unit}"
 
 
 def count_text(value: int | None) -> str:
@@ -76,8 +95,17 @@ def _share(key: str) -> Callable[[Row], str]:
     return lambda row: share_text(number(row, key))
 
 
-def _number(key: str) -> Callable[[Row], str]:
-    return lambda row: number_text(number(row, key))
+def _cpu_time(key: str) -> Callable[[Row], str]:
+    """Return the reader of a CPU time, as wide as 100.0%: columns stay while rows are scrolled."""
+    return lambda row: f"{share_text(number(row, key)):>6}"
+
+
+def _memory(row: Row) -> str:
+    return memory_text(number(row, "memory_bytes"))
+
+
+def _process_memory(row: Row) -> str:
+    return _memory(row) if "memory_bytes" in row else ""
 
 
 def _count(key: str) -> Callable[[Row], str]:
@@ -150,7 +178,7 @@ LAYERS: Sequence[Column] = (
     Column("layer", _text("name"), least=8, style=lambda _: "cyan"),
     Column("kind", _text("kind"), rank=2),
     Column("cpus", lambda row: cpu_list(whole_numbers(row, "cpus")) or NOTHING),
-    Column("used", _number("cpus_used"), right=True),
+    Column("used", _cpu_time("cpus_used"), right=True),
     Column("util", _share("util"), right=True),
     Column("tasks", _count("tasks"), right=True),
     Column("fallback", _share("fallback_ratio"), right=True, style=_by_share("fallback_ratio")),
@@ -161,24 +189,27 @@ PODS: Sequence[Column] = (
     Column("pod", pod_key, least=14),
     Column("tier", _text("tier"), least=6),
     Column("profile", _text("profile"), rank=2),
-    Column("used", _number("cpu_used"), right=True),
-    Column("delay", _number("run_delay"), right=True, style=_by_share("run_delay")),
+    Column("used", _cpu_time("cpu_used"), right=True),
+    Column("delay", _cpu_time("run_delay"), right=True, style=_by_share("run_delay")),
     Column("throttled", _share("throttled_ratio"), right=True, style=_by_share("throttled_ratio")),
     Column("pressure", _share("pressure"), right=True, style=_by_share("pressure")),
     Column("threads", _count("threads"), right=True),
+    Column("memory", _memory, right=True, rank=1),
 )
 THREADS: Sequence[Column] = (
     Column("tid", _count("tid"), right=True),
     Column("thread", thread_name, least=15),
     Column("pod", pod_key, least=12, rank=1),
     Column("cpu", _count("cpu"), right=True, rank=2),
-    Column("used", _number("cpu_used"), right=True),
+    Column("used", _cpu_time("cpu_used"), right=True),
     Column("wait", _share("run_delay_ratio"), right=True, style=_by_share("run_delay_ratio")),
     Column("sw/s", _switches, right=True, rank=3),
     Column("migr", _count("migrations"), right=True, rank=4),
     Column("layer", layer_of, least=10, style=_layer_style),
     Column("waiting", _waiting, right=True, rank=5, style=lambda _: "red"),
-    Column("process", _text("process"), rank=6),
+    Column("user", _text("user"), least=4, rank=6),
+    Column("memory", _process_memory, right=True, rank=7),
+    Column("process", _text("process"), rank=8),
 )
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "layers": LAYERS,

@@ -104,7 +104,10 @@ class Terminal:
         self._write(written)
 
     def wait(self, seconds: float) -> list[str]:
-        """Return the pressed keys, RESIZED or HUNG_UP, or nothing after *seconds* or a ring."""
+        """Return the pressed keys, RESIZED or HUNG_UP, or nothing after *seconds* or a ring.
+
+        Without keys a terminal that has gone away is found at the end of the wait.
+        """
         bell = self._bell.fileno()
         watched = [bell, *([] if self._keys_from is None else [self._keys_from])]
         ready, _, _ = select.select(watched, [], [], max(0.0, seconds))
@@ -112,7 +115,7 @@ class Terminal:
         if self._keys_from is not None and self._keys_from in ready:
             data = _read(self._keys_from)
             events += self._reader.keys(data) if data else [HUNG_UP]
-        return events
+        return [HUNG_UP] if _has_gone(sys.stdout.fileno()) else events
 
     def _noted(self) -> list[str]:
         """Handle the noted signals. Each is a byte with its number, and a ring is a 0."""
@@ -131,7 +134,7 @@ class Terminal:
         return captured.get().split("\n")
 
     def _write(self, text: str) -> None:
-        if text:
+        if text and not _has_gone(sys.stdout.fileno()):
             sys.stdout.write(own_sequences(text, sys.stdout))
             sys.stdout.flush()
 
@@ -141,6 +144,13 @@ def _read(descriptor: int) -> bytes:
         return os.read(descriptor, READ_BYTES)
     except OSError:
         return b""
+
+
+def _has_gone(descriptor: int) -> bool:
+    """Whether the terminal has been closed at its other end. To write there would be an error."""
+    poller = select.poll()
+    poller.register(descriptor, 0)  # POLLHUP and POLLERR are always reported: poll(2)
+    return any(events & (select.POLLHUP | select.POLLERR) for _, events in poller.poll(0))
 
 
 @define
