@@ -27,6 +27,13 @@ from temper_plugin_rightsizer.prices.settings import UNKNOWN, Prices
         ("n2-standard-4", 0.194236),
         ("e2-highcpu-16", 0.39576),
         ("n2-highmem-128", 7.706976),
+        ("Standard_D4s_v5", 0.192),
+        ("Standard_D2as_v5", 0.086),
+        ("Standard_E32as_v5", 1.808),
+        ("Standard_E64s_v3", 3.629),
+        ("Standard_F2s_v2", 0.0846),
+        ("Standard_DC96as_v6", 4.3584),
+        ("Standard_L8s_v3", 0.696),
     ],
 )
 def test_a_known_machine_type_has_its_list_price(kind, hour):
@@ -35,10 +42,21 @@ def test_a_known_machine_type_has_its_list_price(kind, hour):
 
 
 @pytest.mark.parametrize(
-    "kind", ["", "m5.metal", "m5.largest", "p4d.24xlarge", "Standard_D4s_v5", "n2-standard-9999"]
+    "kind",
+    [
+        *("", "m5.metal", "m5.largest", "p4d.24xlarge", "n2-standard-9999"),
+        *("Standard_E8-4s_v5", "Standard_DS3_v2", "Standard_NC24ads_A100_v4", "Standard_D4s_v99"),
+    ],
 )
 def test_no_other_machine_type_has_one(kind):
     assert listed(kind) is None
+
+
+def test_a_price_of_azure_names_its_region_and_its_date():
+    price = priced(Machine("Standard_D4s_v5", 4, 16), Prices())
+
+    assert price.hour == pytest.approx(0.192)
+    assert price.source == "list price of Azure eastus, 2026-06-18"
 
 
 def test_each_list_has_its_date_and_its_source():

@@ -13,6 +13,7 @@ from temper_plugin_rightsizer.prices.settings import UNKNOWN, Prices
 
 _AWS = re.compile(r"([a-z0-9-]+)\.(nano|micro|small|medium|large|(\d{0,3})xlarge)")
 _GOOGLE = re.compile(r"([a-z0-9]+-[a-z]+)-(\d{1,3})")
+_AZURE = re.compile(r"(Standard_[A-Z]{1,2})(\d{1,4})([a-z]*_v\d{1,2})")
 _OF_LARGE = {"nano": 1 / 16, "micro": 1 / 8, "small": 1 / 4, "medium": 1 / 2, "large": 1.0}
 BY_SETTINGS = "the settings"
 
@@ -22,7 +23,7 @@ class Provider:
     """List prices of a provider in one region, with their date and where they were read.
 
     ``families`` has the price for an hour of the size large, or of one vCPU with its memory
-    (``unit``). ``machines`` has the types that cost something else.
+    (``unit``: large, vcpu, azure vcpu). ``machines`` has the types that cost something else.
     """
 
     name: str
@@ -113,6 +114,9 @@ def mean_prices(machines: Iterable[tuple[Machine, MachinePrice]]) -> tuple[float
 
 def _size(kind: str, unit: str) -> tuple[str, float]:
     """Return the family of a type, and how many units of its price it is."""
+    if unit == "azure vcpu":
+        match = _AZURE.fullmatch(kind)
+        return (match[1] + match[3], float(match[2])) if match else ("", 0.0)
     if unit == "vcpu":
         match = _GOOGLE.fullmatch(kind)
         return (match[1], float(match[2])) if match else ("", 0.0)
