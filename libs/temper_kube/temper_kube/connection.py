@@ -90,13 +90,19 @@ class Connection:
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             raise self._unreachable(error) from error
 
-    def content(self, path: str, accept: str = "", most_bytes: int = LARGEST_BYTES) -> "Content":
-        """Return an answer as it is, which must be complete after ``EXCHANGE_S``.
+    def content(
+        self,
+        path: str,
+        accept: str = "",
+        most_bytes: int = LARGEST_BYTES,
+        limit_s: float = EXCHANGE_S,
+    ) -> "Content":
+        """Return an answer as it is, which must be complete after *limit_s* seconds.
 
         A body of more than *most_bytes* is an UnreachableError.
         """
         try:
-            with self._limited(EXCHANGE_S):
+            with self._limited(limit_s):
                 response = self._send("GET", path, None, "", accept)
                 body = response.read(most_bytes + 1)
         except (OSError, HTTPException, ValueError) as error:
@@ -169,7 +175,10 @@ class Connection:
 
     @contextmanager
     def _limited(self, seconds: float) -> Iterator[None]:
-        """Raise TimeoutError after *seconds*. The socket's own limit is one of each byte."""
+        """Raise TimeoutError after *seconds*. The socket's own limit is one of each byte.
+
+        An answer without a length ends with its connection, so that one cut off here looks whole.
+        """
         is_late = threading.Event()
 
         def end() -> None:
@@ -180,14 +189,17 @@ class Connection:
         timer = threading.Timer(seconds, end)
         timer.daemon = True
         timer.start()
+        why = f"the answer was not complete after {seconds:.3g} s"
         try:
             yield
         except (OSError, HTTPException, ValueError) as error:
             if is_late.is_set():
-                raise TimeoutError(f"the answer was not complete after {seconds:.3g} s") from error
+                raise TimeoutError(why) from error
             raise
         finally:
             timer.cancel()
+        if is_late.is_set():
+            raise TimeoutError(why)
 
     def _send(
         self, method: str, path: str, body: Json | None, media_type: str, accept: str

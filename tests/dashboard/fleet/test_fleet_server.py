@@ -5,6 +5,11 @@ real one.
 """
 
 import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -13,6 +18,7 @@ from starlette.testclient import TestClient
 
 from temper_core import __version__
 from temper_kube.access import Access
+from temper_kube.agents import Agent, Roster
 from temper_plugin_dashboard.fleet import survey
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor
@@ -81,6 +87,14 @@ def until_node(client, name, is_so):
         if found and is_so(found):
             return found
     raise AssertionError(found)
+
+
+def until(is_so):
+    for _ in range(500):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError
 
 
 def another_round(client):
@@ -269,6 +283,67 @@ def test_an_agent_with_an_observation_beyond_its_bound_is_away(entered, made, mo
 
     assert "an answer is larger than 4000 bytes" in away["why"]
     assert nodes_of(entered)["n2"]["state"] == "answers"
+
+
+@pytest.fixture
+def trickling():
+    """An agent whose observation never ends: a blank every few milliseconds."""
+    ends = threading.Event()
+
+    def answer(sent):
+        with sent, suppress(OSError):
+            sent.recv(4096)
+            sent.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            while not ends.wait(0.02):
+                sent.sendall(b" ")
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                sent, _ = listening.accept()
+                threading.Thread(target=answer, args=(sent,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, daemon=True).start()
+        yield listening.getsockname()[1]
+        ends.set()
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_an_agent_that_trickles_delays_a_round_no_longer_than_one_that_hangs(
+    trickling, monkeypatch
+):
+    monkeypatch.setattr(survey, "ANSWER_S", 0.3)
+    door = AgentDoor(Access("127.0.0.1", trickling, is_tls=False))
+    rounds = survey.Survey(door, "temper")
+    lost = Agent("n1", "temper", "a", 9100)
+    monkeypatch.setattr(survey, "roster", lambda *_: Roster((lost,)))
+    began = time.monotonic()
+
+    rounds.take()
+
+    rounds.close()
+    assert time.monotonic() - began < 5
+    assert "not complete after 0.3 s" in rounds.nodes["n1"].why
+
+
+def test_a_page_of_a_node_whose_agent_does_not_answer_keeps_no_other_page(entered, made):
+    released = threading.Event()
+    made.answers[proxied("n1", "plan")] = lambda _: released.wait(20) and {}
+    made.answers[proxied("n2", "plan")] = {"of": "n2"}
+    with ThreadPoolExecutor(40) as pool:
+        waiting = [pool.submit(entered.get, "/node/n1/plan") for _ in range(32)]
+        until(lambda: any(path == proxied("n1", "plan") for _, path, _ in made.asked))
+        later = [
+            pool.submit(entered.get, path)
+            for path in ("/fleet/pods?find=web", "/node/n2/plan", "/fleet/nodes")
+        ]
+        _, late = wait(later, timeout=3)
+        released.set()
+
+    assert not late
+    assert later[1].result().json() == {"of": "n2"}
+    assert {each.result().status_code for each in waiting} == {200}
 
 
 def test_words_without_end_are_refused(entered):

@@ -90,6 +90,7 @@ class FleetServer:
         try:
             yield
         finally:
+            self._nodes.close()
             await self._rounds.close()
 
     def _page(self, name: str) -> Handler:

@@ -11,7 +11,7 @@ from temper_core import MachineError, parse_tenant_json
 from temper_core.observed import table, text
 from temper_kube.access import Access
 from temper_kube.agents import Agent
-from temper_kube.connection import Connection, Content
+from temper_kube.connection import EXCHANGE_S, Connection, Content
 from temper_kube.failures import RefusalError, UnreachableError
 
 ANSWER_S = 5.0
@@ -52,16 +52,22 @@ class AgentDoor:
         self._idle: deque[Connection] = deque()
         self._is_closed = False
 
-    def ask(self, agent: Agent, path: str, most_bytes: int = LARGEST_BYTES) -> Content:
+    def ask(
+        self,
+        agent: Agent,
+        path: str,
+        most_bytes: int = LARGEST_BYTES,
+        limit_s: float = EXCHANGE_S,
+    ) -> Content:
         """Return the agent's answer to GET *path*, which begins with a slash.
 
-        Raises AgentRefusalError for a refusal, and MachineError if there is no answer, or one of
-        more than *most_bytes*.
+        Raises AgentRefusalError for a refusal, and MachineError if there is no answer, one of
+        more than *most_bytes*, or one that is not complete after *limit_s* seconds.
         """
         try:
             if self._way == Way.POD:
-                return _ask_pod(agent, path, most_bytes)
-            return self._ask_by_proxy(agent.proxy_path + path, most_bytes)
+                return _ask_pod(agent, path, most_bytes, limit_s)
+            return self._ask_by_proxy(agent.proxy_path + path, most_bytes, limit_s)
         except RefusalError as error:
             raise AgentRefusalError(error.status, _reason(error.message)) from error
 
@@ -71,15 +77,15 @@ class AgentDoor:
         while self._idle:
             self._idle.pop().close()
 
-    def _ask_by_proxy(self, path: str, most_bytes: int) -> Content:
+    def _ask_by_proxy(self, path: str, most_bytes: int, limit_s: float) -> Content:
         with self._connection() as (connection, is_warm):
             try:
-                return connection.content(path, most_bytes=most_bytes)
+                return connection.content(path, most_bytes=most_bytes, limit_s=limit_s)
             except UnreachableError as error:
                 if not is_warm or isinstance(error.__cause__, TimeoutError):
                     raise
                 # The server has closed the idle connection.
-                return connection.content(path, most_bytes=most_bytes)
+                return connection.content(path, most_bytes=most_bytes, limit_s=limit_s)
 
     @contextmanager
     def _connection(self) -> Iterator[tuple[Connection, bool]]:
@@ -99,12 +105,12 @@ class AgentDoor:
             self._idle.append(connection)
 
 
-def _ask_pod(agent: Agent, path: str, most_bytes: int) -> Content:
+def _ask_pod(agent: Agent, path: str, most_bytes: int, limit_s: float) -> Content:
     if not agent.address:
         raise MachineError(f"the pod {agent.pod} has no address")
     access = Access(agent.address, agent.port, is_tls=False)
     with Connection(access, ANSWER_S) as connection:
-        return connection.content(path, most_bytes=most_bytes)
+        return connection.content(path, most_bytes=most_bytes, limit_s=limit_s)
 
 
 def _reason(message: str) -> str:

@@ -4,7 +4,6 @@ The server never passes on a page or a script of an agent. A script of an agent 
 could act in the session of the reader.
 """
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from starlette.routing import Route
 
 from temper_core import MachineError, ServerSentEvent
 from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
+from temper_plugin_dashboard.fleet.forwarding import Forwarding
 from temper_plugin_dashboard.fleet.guarding import Guard, refusal
 from temper_plugin_dashboard.fleet.rounds import Rounds
 from temper_plugin_dashboard.fleet.streaming import Streams
@@ -54,9 +54,13 @@ class NodePages:
     ) -> None:
         self._survey = survey
         self._rounds = rounds
-        self._door = door
         self._guard = guard
         self._streams = streams
+        self._forwarding = Forwarding(door)
+
+    def close(self) -> None:
+        """Give up the threads that ask agents. Answers under way are not waited for."""
+        self._forwarding.close()
 
     def routes(self) -> list[Route]:
         """Return the routes."""
@@ -81,8 +85,8 @@ class NodePages:
         if known.agent is None:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {known.why}")
         try:
-            answer = await asyncio.to_thread(
-                self._door.ask, known.agent, f"/{path}?{query}" if query else f"/{path}"
+            answer = await self._forwarding.ask(
+                known.agent, f"/{path}?{query}" if query else f"/{path}"
             )
         except AgentRefusalError as error:
             return refusal(error.status, error.reason)

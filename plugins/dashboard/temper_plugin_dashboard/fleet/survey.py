@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 from temper_core import MachineError, __version__, parse_tenant_json
 from temper_kube.agents import Agent, Away, Roster, roster
 from temper_kube.api_server import ApiServer
-from temper_plugin_dashboard.fleet.asking import AgentDoor
+from temper_plugin_dashboard.fleet.asking import ANSWER_S, AgentDoor
 from temper_plugin_dashboard.fleet.node_summary import NodeSummary, summarize
 
 AT_ONCE = 32
@@ -127,7 +127,8 @@ class Survey:
     def _asked(self, agent: Agent) -> NodeState:
         known, began = self.nodes.get(agent.node), time.monotonic()
         try:
-            answer = self._door.ask(agent, OBSERVATION, LARGEST_OBSERVATION)
+            # A round ends with its slowest answer, so that no agent may take longer than this.
+            answer = self._door.ask(agent, OBSERVATION, LARGEST_OBSERVATION, ANSWER_S)
             took_s = time.monotonic() - began
             summary = self._summary(answer.body)
         except (MachineError, ValueError) as error:
