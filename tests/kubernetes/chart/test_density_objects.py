@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from temper_plugin_density.overcommit.command import overcommit
 from temper_plugin_density.overcommit.material import read_authority
-from tests.kubernetes.chart.charts import ROOT, values_file
+from tests.kubernetes.chart.charts import CHART, ROOT, values_file
 
 SETTINGS = "/etc/temper/agent.toml"
 
@@ -119,6 +119,66 @@ def test_a_certificate_from_elsewhere_is_read_and_nothing_is_made(helm, tmp_path
         "cert-manager.io/inject-ca-from": "temper/ours"
     }
     assert "caBundle" not in configuration["webhooks"][0]["clientConfig"]
+
+
+BY_CERT_MANAGER = "webhook.enabled=true,webhook.certManager.enabled=true"
+
+
+def test_cert_manager_makes_a_certificate_for_the_name_that_the_api_server_calls(helm):
+    rendered = helm.render("--set", BY_CERT_MANAGER, namespace="elsewhere")
+
+    certificate = rendered.get("Certificate", "temper-webhook", "elsewhere")["spec"]
+    configuration = rendered.get("MutatingWebhookConfiguration", "temper-overcommit")
+    client = configuration["webhooks"][0]["clientConfig"]
+    assert certificate["dnsNames"] == [f"{client['service']['name']}.elsewhere.svc"]
+    assert f"--secret={certificate['secretName']}" in _container(rendered, "temper-webhook")["args"]
+    (rule,) = rendered.get("Role", "temper-webhook")["rules"]
+    assert rule["resourceNames"] == [certificate["secretName"]]
+    assert configuration["metadata"]["annotations"] == {
+        "cert-manager.io/inject-ca-from": "elsewhere/temper-webhook"
+    }
+    assert "caBundle" not in client
+    assert not rendered.of("Secret")
+
+
+def test_without_an_issuer_cert_manager_gets_an_authority_of_this_webhook(helm):
+    rendered = helm.render("--set", BY_CERT_MANAGER)
+
+    certificate = rendered.get("Certificate", "temper-webhook")["spec"]
+    issuer = rendered.get("Issuer", certificate["issuerRef"]["name"])["spec"]
+    authority = rendered.get("Certificate", "temper-webhook-authority")["spec"]
+    first = rendered.get("Issuer", authority["issuerRef"]["name"])["spec"]
+    assert issuer == {"ca": {"secretName": authority["secretName"]}}
+    assert authority["isCA"] is True
+    assert first == {"selfSigned": {}}
+
+
+def test_an_issuer_of_the_cluster_is_taken_and_none_is_made(helm):
+    issuer = "webhook.certManager.issuer.name=ours,webhook.certManager.issuer.kind=ClusterIssuer"
+    rendered = helm.render("--set", f"{BY_CERT_MANAGER},{issuer}")
+
+    (certificate,) = rendered.of("Certificate")
+    assert certificate["spec"]["issuerRef"] == {
+        "name": "ours",
+        "kind": "ClusterIssuer",
+        "group": "cert-manager.io",
+    }
+    assert not rendered.of("Issuer")
+
+
+def test_every_rendering_with_cert_manager_is_the_same(helm):
+    first, second = (helm.render("--set", BY_CERT_MANAGER) for _ in range(2))
+
+    assert first == second
+
+
+@pytest.mark.parametrize("other", ["existingSecret", "caBundle"])
+def test_cert_manager_and_a_certificate_of_yours_exclude_each_other(helm, other):
+    refused = helm.run("template", CHART, "--set", f"{BY_CERT_MANAGER},webhook.{other}=ours")
+
+    assert refused.returncode == 1
+    assert f"webhook.{other}" in refused.stderr
+    assert "must be empty where webhook.certManager.enabled is true" in refused.stderr
 
 
 def test_an_authority_that_is_given_is_trusted(helm):

@@ -35,7 +35,8 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{/* The Secret with the webhook's authority or certificate. */}}
 {{- define "temper.webhookSecret" -}}
-{{ .Values.webhook.existingSecret | default "temper-webhook-tls" }}
+{{- if .Values.webhook.certManager.enabled }}temper-webhook-cert
+{{- else }}{{ .Values.webhook.existingSecret | default "temper-webhook-tls" }}{{ end -}}
 {{- end -}}
 
 {{/* A duration such as 1m30s in milliseconds. */}}
