@@ -46,6 +46,7 @@ __all__ = [
     "columns",
     "did_you_mean",
     "document_text",
+    "folded",
     "held_interruptions",
     "is_interrupted",
     "named",
@@ -79,6 +80,8 @@ PIPED_WIDTH = 10_000
 WIDEST_COLUMN = 100
 """Letters to which ``columns`` widens a column. Otherwise one text of a megabyte, which anybody may
 write into an object of a cluster, would lengthen every line by a megabyte."""
+LEAST_FOLDED = 20
+"""Columns that ``folded`` needs. With less the terminal breaks the line itself."""
 FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})
 """Columns of ``table_of`` whose text is folded. The others are kept on one line."""
 MOST_NAMED = 5
@@ -203,6 +206,25 @@ def table_of(title: str, columns: Sequence[Column], rows: Sequence[Row]) -> "Tab
     for row in rows:
         table.add_row(*(Text(shown(read(row))) for _, read in columns))
     return table
+
+
+def folded(text: str, indent: int = 0) -> str:
+    """Return *text*, which begins at column *indent*, folded to the width of the terminal.
+
+    Its further lines begin at the same column. No word is broken. Without a terminal the text is
+    kept on one line, for programs.
+    """
+    line = printable(text)
+    if not sys.stdout.isatty():
+        return line
+    import shutil  # noqa: PLC0415 - with folded text only
+    import textwrap  # noqa: PLC0415 - the same
+
+    width = shutil.get_terminal_size().columns - indent
+    if width < LEAST_FOLDED:
+        return line
+    lines = textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False)
+    return f"\n{' ' * indent}".join(lines)
 
 
 def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option, print_json, printable, styled
+from temper_core.console import folded, output_option, print_json, printable, styled
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -129,10 +129,9 @@ def _print_json(
 
 def _print_table(checks: Sequence["Check"], hold: "Hold | None") -> None:
     _print_lines([(check.state, check.name, check.detail, check.remedy) for check in checks])
-    conclusion = styled(
-        _conclusion(hold), fg="red" if hold else "green", bold=hold is not None or None
-    )
-    click.echo(f"\n{_counted(checks)}\n{conclusion}\n{NOTE}")
+    style = {"fg": "red" if hold else "green", "bold": hold is not None or None}
+    conclusion = "\n".join(styled(line, **style) for line in folded(_conclusion(hold)).split("\n"))
+    click.echo(f"\n{_counted(checks)}\n{conclusion}\n{folded(NOTE)}")
 
 
 def _counted(checks: Sequence["Check"]) -> str:
@@ -163,9 +162,11 @@ def _print_lines(lines: Sequence[tuple[str, str, str, str]]) -> None:
     for state, name, detail, remedy in lines:
         colour = COLOURS.get(state, "cyan")
         mark = styled(f"{MARKS.get(state, '?'):<5}", fg=colour, bold=colour == "red" or None)
-        click.echo(f"{mark} {printable(name):<{width}}  {printable(detail)}")
+        begins_at = len(f"{'':<5} {'':<{width}}  ")
+        click.echo(f"{mark} {printable(name):<{width}}  {folded(detail, begins_at)}")
         if remedy:
-            click.echo(f"{'':<5} {'':<{width}}  -> {printable(remedy)}")
+            arrow = f"{'':<{begins_at}}-> "
+            click.echo(f"{arrow}{folded(remedy, len(arrow))}")
 
 
 def _print_agent(
@@ -182,12 +183,13 @@ def _print_agent(
             click.echo(f"Agent: {printable(str(defect))}")
         _print_checks(agent["checks"])
     if last_end is not None:
-        click.echo(f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}")
-        click.echo(f"-> {last_end.get('remedy')}")
+        what = f"Last end of an engine ({last_end.get('kind')}): {last_end.get('summary')}"
+        click.echo(folded(what))
+        click.echo(f"-> {folded(str(last_end.get('remedy')), 3)}")
     if agent["mode"] is None and messages:
         click.echo("The kernel's log on schedulers:")
         for message in messages:
-            click.echo(f"  {printable(str(message))}")
+            click.echo(f"  {folded(str(message), 2)}")
 
 
 def _conclusion(hold: "Hold | None") -> str:

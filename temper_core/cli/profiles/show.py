@@ -1,5 +1,6 @@
 """``temper profiles show``: one profile."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,13 +8,16 @@ import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import effect_of, given, profile_document
-from temper_core.console import print_json
+from temper_core.console import folded, print_json
 from temper_core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
     from temper_core.records.profiles import LoadedProfile
     from temper_core.records.thread_groups import ThreadGroup
+
+FACT_NAMES = 14
+"""Cells of the names of a profile's facts."""
 
 
 @click.command("show")
@@ -49,28 +53,33 @@ def _print_profile(loaded: "LoadedProfile") -> None:
 
     profile = loaded.profile
     console = results_console()
-    console.print(f"{profile.id}: {profile.description}".rstrip(": "))
-    console.print(f"  from          {loaded.source}")
-    if loaded.lineage:
-        console.print(f"  extends       {', '.join(loaded.lineage)}")
-    console.print(f"  recognised by {given(profile.fingerprint) or 'annotation only'}")
-    console.print(f"  machine       {given(profile.machine_shape) or 'any'}")
-    console.print(f"  traits        {given(profile.traits) or 'not known'}")
-    console.print(f"  effect        {effect_of(profile)}")
-    measured = given(profile.evidence, "effect", "figures")
-    console.print(f"  measured      {measured or 'no evidence given'}")
-    for figure in profile.evidence.figures:
-        console.print(f"  figure        {figure}: {figure.effect.value}")
-    if loaded.disabled:
-        console.print(f"  but           {loaded.disabled}")
-    if loaded.advice:
-        console.print(f"  but           {loaded.advice}")
-    table = plain_table("group", "threads", "treatment", "cpu_fraction")
+    click.echo(folded(f"{profile.id}: {profile.description}".rstrip(": ")))
+    for name, value in _facts(loaded):
+        click.echo(f"  {name:<{FACT_NAMES}}{folded(value, FACT_NAMES + 2)}")
+    fractions = any(group.cpu_fraction is not None for group in profile.thread_groups)
+    table = plain_table(*("group", "treatment", *fractions * ("cpu_fraction",), "threads"))
     for group in profile.thread_groups:
         fraction = "" if group.cpu_fraction is None else str(group.cpu_fraction)
-        table.add_row(group.name, _threads_of(group), str(group.treatment), fraction)
+        cells = (str(group.treatment), *fractions * (fraction,), _threads_of(group))
+        table.add_row(group.name, *cells)
     console.print(table)
 
 
+def _facts(loaded: "LoadedProfile") -> Iterator[tuple[str, str]]:
+    profile = loaded.profile
+    yield "from", loaded.source
+    if loaded.lineage:
+        yield "extends", ", ".join(loaded.lineage)
+    yield "recognised by", given(profile.fingerprint) or "annotation only"
+    yield "machine", given(profile.machine_shape) or "any"
+    yield "traits", given(profile.traits) or "not known"
+    yield "effect", effect_of(profile)
+    yield "measured", given(profile.evidence, "effect", "figures") or "no evidence given"
+    for figure in profile.evidence.figures:
+        yield "figure", f"{figure}: {figure.effect.value}"
+    for doubt in filter(None, (loaded.disabled, loaded.advice)):
+        yield "but", doubt
+
+
 def _threads_of(group: "ThreadGroup") -> str:
-    return " or ".join(given(match) for match in group.match) or "all others"
+    return "\nor ".join(given(match) for match in group.match) or "all others"

@@ -4,7 +4,7 @@ from functools import partial
 
 import click
 
-from temper_core.console import print_json, printable
+from temper_core.console import folded, print_json, printable
 from temper_kube.api_server import ApiServer
 from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
@@ -74,10 +74,10 @@ def all_checks(
 def _print_lines(report: Report, fleet: Fleet) -> None:
     width = max((len(finding.check) for finding in report.findings), default=0)
     for finding in report.findings:
-        click.echo(
-            printable(f"{MARKS[finding.severity]:<5} {finding.check:<{width}}  {finding.text}")
-        )
-        click.echo(printable(f"{'':<5} {'':<{width}}  -> {finding.remedy}"))
+        head = printable(f"{MARKS[finding.severity]:<5} {finding.check:<{width}}  ")
+        arrow = f"{'':<{len(head)}}-> "
+        click.echo(f"{head}{folded(finding.text, len(head))}")
+        click.echo(f"{arrow}{folded(finding.remedy, len(arrow))}")
     for unknown in report.unknown:
         click.echo(printable(f"?     not checked: {unknown.what}: {unknown.why}"))
     click.echo(_conclusion(report, fleet))

@@ -1,0 +1,90 @@
+import io
+import subprocess
+from contextlib import redirect_stdout
+
+import pytest
+
+from temper_core.console import folded
+from tests.core.cli.pseudo_terminal import PseudoTerminal
+from tests.core.cli.test_command_line import TEMPER
+
+SENTENCE = "steering needs /sys/fs/bpf on a BPF file system, and the mount-option mode=700"
+
+
+@pytest.fixture
+def doctor(tmp_path):
+    """The command, with directories of its own, and without plugins."""
+    settings = tmp_path / "agent.toml"
+    settings.write_text(
+        f'run_directory = "{tmp_path}/run"\nstate_directory = "{tmp_path}/state"\n'
+        '[server]\nlisten = ""\n'
+    )
+    return [TEMPER, "doctor", "--settings", str(settings)]
+
+
+def written_on(command, end, width):
+    terminal = PseudoTerminal(command, width=width, height=100, NO_COLOR="1")
+    try:
+        terminal.wait_for(lambda _: end in terminal.written, end)
+        terminal.wait_for_end()
+        return terminal.written.replace("\r\n", "\n").splitlines()
+    finally:
+        terminal.close()
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_doctor_breaks_no_word_on_a_narrow_terminal(doctor, tmp_path, width):
+    piped = subprocess.run(doctor, check=False, capture_output=True, text=True).stdout
+
+    lines = written_on(doctor, "not affected", width)
+
+    words = {word for line in piped.splitlines() for word in line.split()}
+    shown = [word for line in lines for word in line.split()]
+    assert max(map(len, piped.splitlines())) > width
+    # The path of these directories is a word that may be longer than a line.
+    assert [line for line in lines if len(line) > width and str(tmp_path) not in line] == []
+    assert {word for word in shown if not word.isdecimal()} <= words
+
+
+def test_doctor_has_a_line_for_each_text_in_a_pipe(doctor):
+    piped = subprocess.run(doctor, check=False, capture_output=True, text=True).stdout
+
+    checks = piped.partition("\n\n")[0].splitlines()
+    assert all(line[:5].strip() in ("ok", "warn", "FAIL", "?", "") for line in checks)
+    assert all(line.strip().startswith("->") for line in checks if not line[:5].strip())
+
+
+def test_a_profile_is_readable_at_80_columns():
+    lines = written_on([TEMPER, "profiles", "show", "mysql-innodb"], "all others", 80)
+
+    visible = [line.replace("\x1b[1m", "").replace("\x1b[0m", "") for line in lines]
+    assert max(map(len, visible)) <= 80
+    [group] = [line for line in visible if line.startswith("connections ")]
+    assert group.split()[:4] == ["connections", "exclusive", "0.85", "comm_prefix"]
+    assert sum(line.strip().startswith("or comm_prefix") for line in visible) > 5
+
+
+class NarrowTerminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("indent", [0, 10])
+def test_a_text_is_folded_at_words_behind_its_indentation(monkeypatch, indent):
+    monkeypatch.setenv("COLUMNS", "40")
+    with redirect_stdout(NarrowTerminal()):
+        first, *others = folded(SENTENCE, indent).split("\n")
+
+    assert len(first) <= 40 - indent
+    assert all(line.startswith(" " * indent) and len(line) <= 40 for line in others)
+    assert " ".join([first, *map(str.strip, others)]) == SENTENCE
+
+
+def test_a_terminal_without_room_for_the_indentation_folds_by_itself(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    with redirect_stdout(NarrowTerminal()):
+        assert folded(SENTENCE, 30) == SENTENCE
+
+
+def test_a_text_in_a_pipe_stays_on_one_line():
+    assert folded("word " * 100) == "word " * 100
