@@ -37,6 +37,21 @@ def is_in(number, text):
     return re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)", text) is not None
 
 
+def costs():
+    """Return the cells with figures of the README's table, which are those of the page."""
+    readme = (ROOT / "README.md").read_text()
+    table = readme.partition("<!-- costs begin -->")[2].partition("<!-- costs end -->")[0]
+    return [line.split("|")[2] for line in table.splitlines() if line.startswith("| ")][2:]
+
+
+@pytest.mark.parametrize("cell", costs())
+def test_a_figure_of_the_readme_is_one_of_the_evidence(cell):
+    text = TEXT + (ROOT / "docs/limits.md").read_text()
+    figure = re.sub(r"\]\([^)]*\)", "", cell)
+
+    assert [number for number in NUMBER.findall(figure) if not is_in(number, text)] == []
+
+
 def test_there_are_rows_with_figures_and_rows_without():
     assert len(WITH_FIGURES) > 10
     assert len(ROWS) > len(WITH_FIGURES)

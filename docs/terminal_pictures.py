@@ -1,0 +1,69 @@
+"""Draws what commands print on a terminal, as SVG: ``python docs/terminal_pictures.py``.
+
+The commands read files of this repository only, so the same sources give the same pictures.
+"""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs/images"
+COLUMNS, LINES = 112, 100
+PODS = ("--pods", "examples/podlists/mixed-node.yaml")
+MACHINE = ("--machine", "examples/machines/16-cores.toml")
+PICTURES: Mapping[str, tuple[str, ...]] = {
+    "explain.svg": ("temper", "explain", "shop/mysql-0", *PODS, *MACHINE),
+}
+FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
+
+
+def picture(name: str) -> str:
+    """Return the SVG of what the command of *name* prints, without fonts from elsewhere."""
+    command = PICTURES[name]
+    shown = Text.from_ansi(printed(command))
+    console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
+    console.print(Text(f"$ {' '.join(command)}\n", style="bold"), shown, sep="", soft_wrap=True)
+    drawn = console.export_svg(title="temper", unique_id=name.partition(".")[0])
+    return FONT.sub("", drawn)
+
+
+def printed(command: tuple[str, ...]) -> str:
+    """Return what *command* prints on a terminal of ``COLUMNS``; raise CalledProcessError."""
+    terminal, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+    program = Path(sys.executable).with_name(command[0])
+    environment = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    words = [program, *command[1:]]
+    process = subprocess.Popen(words, stdout=end, cwd=ROOT, env=environment)  # noqa: S603 - ours
+    os.close(end)
+    parts = []
+    with suppress(OSError):  # the kernel's answer when the last end of a terminal is closed
+        while part := os.read(terminal, 1 << 16):
+            parts.append(part)
+    os.close(terminal)
+    if process.wait():
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return b"".join(parts).decode().replace("\r\n", "\n").rstrip()
+
+
+def main() -> None:
+    """Write all pictures."""
+    for name in PICTURES:
+        (IMAGES / name).write_text(picture(name))
+
+
+if __name__ == "__main__":
+    main()
