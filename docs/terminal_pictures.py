@@ -46,7 +46,7 @@ def printed(command: tuple[str, ...]) -> str:
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
     program = Path(sys.executable).with_name(command[0])
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
-    words = [program, *command[1:]]
+    words = [str(program), *command[1:]]
     process = subprocess.Popen(words, stdout=end, cwd=ROOT, env=environment)  # noqa: S603 - ours
     os.close(end)
     parts = []
