@@ -3,7 +3,11 @@
 import subprocess
 import sys
 
+import pytest
+
 from temper_plugin_trainer.refining import guardian
+from temper_plugin_trainer.refining.benchmark import Asked
+from temper_plugin_trainer.refining.benchmark_runs import Benchmark, BenchmarkError, GuardError
 
 PROGRAM = f"""
 from {guardian.__name__} import Guardian
@@ -19,3 +23,28 @@ def test_no_module_is_imported_from_the_working_directory(tmp_path):
 
     assert done.returncode == 0
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "limit_s", "why", "error"),
+    [
+        ("sleep 30", 0.2, "", BenchmarkError),
+        ("sleep 30", 30, "other pods wait", GuardError),
+        ("false", 30, "", BenchmarkError),
+    ],
+)
+def test_a_failed_benchmark_has_no_group_to_end_any_more(command, limit_s, why, error):
+    class Told(guardian.Guardian):
+        def __init__(self):
+            self.lines = []
+
+        def tell(self, kind, what=guardian.NONE):
+            self.lines.append(f"{kind} {what}")
+
+    told = Told()
+
+    with pytest.raises(error):
+        Benchmark(command, Asked("x"), limit_s).run(lambda: why, told)
+
+    assert told.lines[0].startswith("group ")
+    assert guardian.watch(told.lines) == {}

@@ -46,10 +46,13 @@ class Benchmark:
         Raises BenchmarkError, GuardError, and RunInterruptedError.
         """
         with tempfile.TemporaryFile() as output:
-            with started(self.command, "--benchmark", output.fileno()) as pid:
-                guardian.tell(GROUP, str(pid))
-                status = self._waited(pid, look)
-            guardian.tell(GROUP)
+            try:
+                with started(self.command, "--benchmark", output.fileno()) as pid:
+                    guardian.tell(GROUP, str(pid))
+                    status = self._waited(pid, look)
+            finally:
+                # Its number is another group's soon, which the guardian would end in its place.
+                guardian.tell(GROUP)
             if status:
                 raise BenchmarkError(f"the benchmark ended with {_named(status)}")
             size = output.seek(0, os.SEEK_END)
