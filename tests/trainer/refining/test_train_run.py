@@ -1,5 +1,6 @@
 """``temper train run`` on a real agent that observes, with real benchmark commands."""
 
+import datetime as dt
 import json
 import os
 import shlex
@@ -66,6 +67,9 @@ class TrainRun:
 
     def trials(self):
         return self.agent.get("/trials").json()["trials"]
+
+    def stock_requesters(self):
+        return list(self.agent.get("/safe-mode").json()["requests"])
 
 
 @pytest.fixture
@@ -145,6 +149,69 @@ def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(train
     assert (train.record / "climb.svg").read_text().count("<circle") == 3
     evidence = tomllib.loads((train.record / "profile.toml").read_text())["evidence"]
     assert evidence["effect"] == "not measured", "an agent that observes has no effect"
+
+
+def test_the_result_is_measured_against_the_stock_scheduler_on_request(train):
+    done = train.run("--rehearse", "--trials", 1, "--stock-blocks", 4, "--more-waits", 9999)
+
+    measured = [json.loads(line) for line in train.journal[-8:]]
+    stock = [row for row in measured if row["change"] == "the stock scheduler"]
+    assert done.returncode == FOUND, done.stderr
+    assert [row["value"] for row in stock] == pytest.approx([200.0] * 4)
+    report = (train.record / "REPORT.md").read_text()
+    assert "The profile was measured against the stock scheduler on 4 blocks: +" in report
+    assert train.stock_requesters() == train.trials() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_ends_under_the_stock_scheduler_leaves_no_request(train, number):
+    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50, "--more-waits", 9999)
+    run = train.start(*options)
+    eventually(train.stock_requesters)
+    during = train.stock_requesters()
+    run.send_signal(number)
+    run.communicate(timeout=PATIENCE_S)
+
+    eventually(lambda: train.stock_requesters() == [])
+    assert set(during) <= {"train-shop"}
+    assert run.returncode != FOUND
+
+
+def test_a_continued_run_withdraws_the_request_that_a_killed_one_left(train):
+    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50)
+    first = train.start(*options)
+    eventually(lambda: len(train.journal) > 2)
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=PATIENCE_S)
+    request = {"requested": True, "requester": "train-shop", "reason": "left"}
+    train.agent.client.put("/safe-mode", json=request).raise_for_status()
+    before = len(train.journal)
+
+    second = train.start(*options)
+    try:
+        eventually(lambda: len(train.journal) > before)
+
+        assert train.stock_requesters() == []
+    finally:
+        second.send_signal(signal.SIGINT)
+        second.communicate(timeout=PATIENCE_S)
+
+
+def test_outside_of_its_window_a_run_waits_with_nothing_in_force(train):
+    now = dt.datetime.now()  # noqa: DTZ005 - a window is of the local time
+    window = f"{now + dt.timedelta(hours=2):%H:%M}-{now + dt.timedelta(hours=3):%H:%M}"
+    run = train.start("--rehearse", "--window", window)
+    try:
+        eventually(lambda: train.journal)
+        time.sleep(1.0)
+
+        assert len(train.journal) == 1
+        assert train.trials() == []
+    finally:
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=PATIENCE_S)
+    assert run.returncode == INVALID
+    assert "interrupted after 0 measurements; the same command continues" in errors
 
 
 def test_a_benchmark_without_an_effect_ends_in_no_improvement_found(train):

@@ -21,6 +21,7 @@ from temper_plugin_trainer.commands.training_run import TrainingRun
 from temper_plugin_trainer.refining.benchmark import BETTER
 from temper_plugin_trainer.refining.guardian import Guardian
 from temper_plugin_trainer.refining.trial_door import ENFORCING, OBSERVING, Door, Look
+from temper_plugin_trainer.refining.window import parsed_window
 
 LONGEST_RUN_S = 600.0
 
@@ -50,6 +51,11 @@ LONGEST_RUN_S = 600.0
 )
 @click.option(
     "--minutes", type=FiniteRange(min=0.1, max=100_000), help="Begin no block after this time."
+)
+@click.option(
+    "--window",
+    metavar="HH:MM-HH:MM",
+    help="Begin measurements only at this time of the day, by the local time.",
 )
 @click.option(
     "--timeout",
@@ -87,6 +93,13 @@ LONGEST_RUN_S = 600.0
     help="Runs per measurement if the arms need different engines.",
 )
 @click.option(
+    "--stock-blocks",
+    type=click.IntRange(0, 50),
+    default=0,
+    show_default=True,
+    help="Pairs that compare the result with the stock scheduler. Each starts an engine.",
+)
+@click.option(
     "--more-waits",
     type=FiniteRange(min=0, max=10_000),
     default=0.5,
@@ -112,6 +125,7 @@ def run_command(
     """
     configure_logs("warning")
     settings = load_settings(options["settings_path"])
+    options["window"] = parsed_window(options["window"]) if options["window"] is not None else None
     door = Door(settings, pods)
     look = _node(door, may_observe=options["rehearse"])
     request = door.cpu_request_millis()

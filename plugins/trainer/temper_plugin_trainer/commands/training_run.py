@@ -39,7 +39,8 @@ from temper_plugin_trainer.refining.report import (
 from temper_plugin_trainer.refining.session import Session, write_atomically
 from temper_plugin_trainer.refining.trained_profile import trained_profile
 from temper_plugin_trainer.refining.trial_door import Door, Look
-from temper_plugin_trainer.refining.variants import started, tiers_only
+from temper_plugin_trainer.refining.variants import started, stock, tiers_only
+from temper_plugin_trainer.refining.window import Window
 
 SCHEMA_VERSION = 1
 
@@ -72,6 +73,11 @@ class TrainingRun:
         finally:
             journal.close()
 
+    def _opens_in(self) -> float:
+        """Return the seconds until the window is open, by the local time."""
+        window: Window | None = self.options["window"]
+        return window.opens_in(dt.datetime.now().astimezone()) if window else 0.0
+
     def _plan(self, first: Measured) -> Plan:
         return Plan(
             baseline=tiers_only(self.origin.table),
@@ -82,10 +88,15 @@ class TrainingRun:
             seed=self.options["seed"],
             request_millis=self.request,
             engine_runs=self.options["engine_runs"],
+            stock=stock(self.origin.table),
+            stock_blocks=self.options["stock_blocks"],
         )
 
     def _header(self, plan: Plan, first: Measured) -> dict[str, Any]:
-        given = ("benchmark", "metric", "trials", "blocks", "seed", "engine_runs", "warm_up")
+        given = (
+            *("benchmark", "metric", "trials", "blocks", "seed"),
+            *("engine_runs", "warm_up", "stock_blocks"),
+        )
         return {
             "schema_version": SCHEMA_VERSION,
             "pods": list(self.door.pods),
@@ -99,8 +110,10 @@ class TrainingRun:
         }
 
     def _release_former(self, journal: Journal, plan: Plan) -> None:
-        """End a trial that a killed run of the same journal left, if its guardian died too."""
+        """End what a killed run of the same journal left, if its guardian died too."""
         profile_id = plan.start.table["id"]
+        if journal.is_resumed and plan.stock_blocks:
+            self.door.withdraw_stock(profile_id)
         for row in self.door.standing() if journal.is_resumed else ():
             if row.get("profile") == profile_id:
                 self.door.release(str(row.get("id")))
@@ -118,6 +131,7 @@ class TrainingRun:
             minutes=options["minutes"],
             request_millis=self.request,
             waiting=lambda why: progress.show(f"waiting: {why}"),
+            opens_in=self._opens_in,
         )
         if journal.left:
             _say(f"continuing after {journal.left} measurements")

@@ -17,7 +17,7 @@ from temper_plugin_trainer.refining.benchmark_runs import (
     RunInterruptedError,
 )
 from temper_plugin_trainer.refining.climb import Reading, Verdict, Visit
-from temper_plugin_trainer.refining.guardian import TRIAL, Guardian
+from temper_plugin_trainer.refining.guardian import STOCK, TRIAL, Guardian
 from temper_plugin_trainer.refining.guards import Guards
 from temper_plugin_trainer.refining.trial_door import (
     ENGINE_EJECTED,
@@ -28,6 +28,7 @@ from temper_plugin_trainer.refining.trial_door import (
 from temper_plugin_trainer.refining.variants import Variant
 
 POLL_S = 0.25
+WINDOW_POLL_S = 10.0
 MARGIN_S = 30.0
 MINUTE_S = 60.0
 LONGEST_TRIAL_S = 3_600.0
@@ -56,6 +57,7 @@ class Arms:
         minutes: After this time no block begins, except those of the confirmation.
         request_millis: The pod's CPU request, None if it is unknown.
         waiting: Called with what an arm waits for.
+        opens_in: Returns the seconds until the next measurement may begin.
 
     """
 
@@ -69,6 +71,7 @@ class Arms:
     minutes: float | None = None
     request_millis: int | None = None
     waiting: Callable[[str], None] = lambda _: None
+    opens_in: Callable[[], float] = lambda: 0.0
     unit: str = field(default="", init=False)
     better: str = field(default="", init=False)
     _begun: float = field(factory=time.monotonic, init=False)
@@ -82,6 +85,7 @@ class Arms:
         if not visit.is_confirmation and self._is_out_of_time:
             why = f"--minutes {self.minutes:g} have passed"
             return Reading(None, why, Verdict.OUT_OF_TIME)
+        self._wait_for_window()
         try:
             self._put_in_force(visit)
             values = [self._measured(visit) for _ in range(visit.runs)]
@@ -98,16 +102,30 @@ class Arms:
         return Reading(math.exp(sum(map(math.log, values)) / len(values)))
 
     def close(self) -> None:
-        """End the trial in force, if there is one."""
+        """End the trial in force, or the stock scheduler, if there is one."""
         if self._trial:
             self.door.release(self._trial)
             self.guardian.tell(TRIAL)
+        if self._current is not None and self._current.is_stock:
+            self.door.withdraw_stock(self._current.table["id"])
+            self.guardian.tell(STOCK)
         self._trial, self._current = "", None
 
     @property
     def engines_used(self) -> int:
         """How many engines the agent has started since the run began."""
         return self.engines_before + len(self.door.events_after(self.first_event, ENGINE_STARTED))
+
+    def _wait_for_window(self) -> None:
+        """Wait until measurements may begin. No arm is in force meanwhile."""
+        while (left_s := self.opens_in()) > 0.0:
+            self.close()
+            self.waiting(f"the window opens in {left_s / MINUTE_S:.0f} minutes")
+            self._wait(min(left_s, WINDOW_POLL_S))
+
+    @property
+    def _is_stock(self) -> bool:
+        return self._current is not None and self._current.is_stock
 
     def _put_in_force(self, visit: Visit) -> None:
         needed_s = visit.runs * self.benchmark.timeout_s + MARGIN_S
@@ -134,6 +152,12 @@ class Arms:
             raise NotInForceError(f"it needs another engine, and {self.pace.engines} were used")
 
     def _begin(self, variant: Variant, seconds: float) -> None:
+        if variant.is_stock:
+            # Told first: a request that nobody withdraws would last until the agent ends.
+            self.guardian.tell(STOCK, variant.table["id"])
+            self._current, self._until = variant, math.inf
+            self.door.request_stock(variant.table["id"])
+            return
         try:
             self._trial = self.door.begin(variant.text, seconds)
         except InputError as error:
@@ -142,13 +166,25 @@ class Arms:
         self._current, self._until = variant, time.monotonic() + seconds
 
     def _wait_until_in_force(self, variant: Variant) -> None:
-        profile_id, sizes = variant.table["id"], variant.exclusive_cores(self.request_millis)
         ends_at = time.monotonic() + self.pace.in_force_within_s
-        while why := self.door.obstacle(self._trial, profile_id, sizes):
+        while why := self._obstacle(variant):
             self.waiting(why)
             if time.monotonic() > ends_at:
                 self._give_up(why)
             self._wait(POLL_S)
+
+    def _obstacle(self, variant: Variant) -> str:
+        if variant.is_stock:
+            why = self.door.stock_obstacle()
+        else:
+            sizes = variant.exclusive_cores(self.request_millis)
+            why = self.door.obstacle(self._trial, variant.table["id"], sizes)
+        return why or self._last_observation(self.guards.wanted(is_stock=variant.is_stock))
+
+    def _last_observation(self, wanted: str) -> str:
+        """Return what it is of, if not of *wanted*. It is seconds old, and the guards judge it."""
+        mode = self.door.look().mode
+        return "" if mode == wanted else f"the last observation is of {mode}"
 
     def _give_up(self, why: str) -> NoReturn:
         """Raise NotInForceError, or MachineError if the agent has changed its mode."""
@@ -184,12 +220,13 @@ class Arms:
             return "the engine was ejected"
         if is_baseline:
             self.guards.learn(look)
-        return self.guards.judged(look)
+        return self.guards.judged(look, is_stock=self._is_stock)
 
 
 def recorded(visit: Visit, reading: Reading, arms: Arms) -> dict[str, Any]:
     """Return the journal's line of an answer, with what the guards know by then."""
     row: dict[str, Any] = {"trial": visit.trial, "block": visit.block, "arm": visit.variant.key}
+    row["change"] = visit.variant.change
     if reading.value is None:
         row |= {"why": reading.why, "verdict": str(reading.verdict)}
     else:

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Callable, Generator, Sequence
 from enum import StrEnum
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from temper_plugin_trainer.refining.sign_test import Interval, SignTest, evidence_of, interval
 from temper_plugin_trainer.refining.variants import Variant, neighbours
@@ -52,6 +52,9 @@ class Plan:
     request_millis: int | None = None
     engine_runs: int = 3
     """Runs of the benchmark per measurement, if a change of arms needs an engine."""
+    stock: Variant | None = None
+    stock_blocks: int = 0
+    """Blocks that compare the result with the stock scheduler. Each of them starts an engine."""
 
     @property
     def limit(self) -> float:
@@ -119,6 +122,8 @@ class Outcome:
     confirmed: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     """Values of the baseline and of the best variant in the blocks of the confirmation."""
     stopped: str = ""
+    against_stock: Trial | None = None
+    """The result, which is the baseline if nothing is better, against the stock scheduler."""
 
     @property
     def is_better(self) -> bool:
@@ -141,9 +146,10 @@ def climb(plan: Plan, told: Callable[[Trial], None] = lambda _: None) -> Climb:
         yield from state.ascend()
     except _StoppedError as stop:
         return state.outcome(stopped=str(stop))
-    if state.best is plan.baseline:
-        return state.outcome()
-    return (yield from state.confirm())
+    outcome = state.outcome()
+    if state.best is not plan.baseline:
+        outcome = yield from state.confirm()
+    return (yield from state.compare_with_stock(outcome))
 
 
 @define
@@ -252,6 +258,22 @@ class _State:
         trial = self._trial(self.best, self.plan.baseline, gains, verdict, why)
         before, after = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         return self.outcome(trial, (before, after))
+
+    def compare_with_stock(self, outcome: Outcome) -> Climb:
+        """Measure the result against the stock scheduler, if the plan asks for it."""
+        stock, gains, why = self.plan.stock, list[float](), ""
+        if stock is None or not self.plan.stock_blocks:
+            return outcome
+        result = self.best if outcome.is_better else self.plan.baseline
+        for block in range(self.plan.stock_blocks):
+            answer = yield from self._block(result, stock, block, is_confirmation=True)
+            if isinstance(answer, Reading):
+                why = answer.why
+                break
+            gains.append(answer[0])
+        verdict = Verdict.ENDED if why else Verdict.NOT_SHOWN
+        trial = self._trial(result, stock, gains, verdict, why)
+        return evolve(outcome, against_stock=trial)
 
     def _trial(
         self,

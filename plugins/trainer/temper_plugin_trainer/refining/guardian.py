@@ -1,7 +1,8 @@
 """A process that outlives a killed ``temper train run``, to end its trial and its benchmark.
 
-The run writes a line for each thing that it begins, ``trial 7`` or ``group 4242``, and ``none`` of
-the same kind when it has ended. When the pipe is closed, the guardian ends what is left.
+The run writes a line for each thing that it begins, such as ``trial 7``, ``group 4242`` or ``stock
+NAME``, and ``none`` of the same kind when it has ended. When the pipe is closed, the guardian ends
+what is left.
 """
 
 import os
@@ -18,6 +19,7 @@ from temper_plugin_trainer.refining.trial_door import Door
 NONE = "none"
 TRIAL = "trial"
 GROUP = "group"
+STOCK = "stock"
 ENDS_WITHIN_S = 20.0
 
 
@@ -79,6 +81,9 @@ def main(arguments: list[str]) -> None:
     if TRIAL in left:
         with suppress(TemperError):
             Door(settings, ()).release(left[TRIAL])
+    if STOCK in left:
+        with suppress(TemperError):
+            Door(settings, ()).withdraw_stock(left[STOCK])
 
 
 if __name__ == "__main__":

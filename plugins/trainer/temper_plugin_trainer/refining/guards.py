@@ -2,7 +2,7 @@
 
 from attrs import define, field
 
-from temper_plugin_trainer.refining.trial_door import ENFORCING, Look
+from temper_plugin_trainer.refining.trial_door import ENFORCING, SAFE_MODE, Look
 
 LOOKS_IN_A_ROW = 2
 """Observations in a row in which others wait too long, before a trial ends."""
@@ -31,11 +31,16 @@ class Guards:
         self.known |= look.violations
         self.most_waits = max(self.most_waits, look.waits)
 
-    def judged(self, look: Look) -> str:
+    def wanted(self, *, is_stock: bool) -> str:
+        """Return the mode that the agent has to be in."""
+        return SAFE_MODE if is_stock and self.mode == ENFORCING else self.mode
+
+    def judged(self, look: Look, *, is_stock: bool = False) -> str:
         """Return why a trial ends after *look*. Empty if it may go on."""
-        is_reloading = self.mode == ENFORCING and look.mode == "reloading"
-        if look.mode != self.mode and not is_reloading:
-            return f"the agent is in {look.mode} ({look.why}), no longer in {self.mode}"
+        wanted = self.wanted(is_stock=is_stock)
+        is_reloading = wanted == ENFORCING and look.mode == "reloading"
+        if look.mode != wanted and not is_reloading:
+            return f"the agent is in {look.mode} ({look.why}), no longer in {wanted}"
         if added := sorted(look.violations - self.known):
             return f"violation: {', '.join(added[:MOST_NAMED])}"
         return self._of_waits(look)

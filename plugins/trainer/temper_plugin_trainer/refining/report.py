@@ -64,6 +64,7 @@ def report(outcome: Outcome, setting: Setting) -> str:
         _circumstances(outcome, setting),
         _trials(outcome),
         _confirmation(outcome, setting),
+        _against_stock(outcome),
         _groups(setting),
         _unknown(outcome, setting),
     )
@@ -154,6 +155,21 @@ def _confirmation(outcome: Outcome, setting: Setting) -> Iterator[str]:
             f"The median was {statistics.median(before):.4g}{unit} with the tier alone and "
             f"{statistics.median(after):.4g}{unit} with the profile."
         )
+    yield ""
+
+
+def _against_stock(outcome: Outcome) -> Iterator[str]:
+    trial = outcome.against_stock
+    if trial is None:
+        return
+    yield from ("## The stock scheduler", "")
+    what = "The profile" if outcome.is_better else "The tier alone"
+    yield (
+        f"{what} was measured against the stock scheduler on {len(trial.gains)} blocks: "
+        f"{_interval(trial)}."
+    )
+    if trial.why:
+        yield f"The comparison ended early: {_plain(trial.why)}."
     yield ""
 
 

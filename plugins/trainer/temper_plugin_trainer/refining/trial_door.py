@@ -10,6 +10,7 @@ from temper_core.observed import number, pod_key, rows, table, text
 
 ENFORCING = "enforcing"
 OBSERVING = "observe_only"
+SAFE_MODE = "safe_mode"
 WAITING = "waiting"
 ENGINE_STARTED = "engine_reloaded"
 ENGINE_EJECTED = "engine_ejected"
@@ -53,6 +54,21 @@ class Door:
         except InputError:
             if trial in {text(row, "id") for row in self.standing()}:
                 raise
+
+    def request_stock(self, requester: str) -> None:
+        """Request safe mode under a name: the stock scheduler on the whole node."""
+        body = {"requested": True, "requester": requester, "reason": "temper train run"}
+        self._ask("/safe-mode", "PUT", body)
+
+    def withdraw_stock(self, requester: str) -> None:
+        """Withdraw the request of that name. Without one this is no error."""
+        self._ask("/safe-mode", "PUT", {"requested": False, "requester": requester})
+
+    def stock_obstacle(self) -> str:
+        """Return why the node is not under the stock scheduler. Empty if it is."""
+        state = self._ask("/safe-mode")
+        mode = text(state, "mode")
+        return "" if mode in (SAFE_MODE, OBSERVING) else f"{mode} {text(state, 'detail')}".strip()
 
     def standing(self) -> Sequence[Mapping[str, Any]]:
         """Return the trials in force that have one of the pods."""

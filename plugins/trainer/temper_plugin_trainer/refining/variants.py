@@ -22,6 +22,7 @@ SLICE_LIMITS_US = (100, 1_000_000)
 FIRST_WEIGHTS = (50, 200)
 WEIGHT_LIMITS = (1, 10_000)
 LONGEST_ID = 63
+STOCK = "the stock scheduler"
 MILLIS = 1_000
 THOUSANDTHS = 1_000
 
@@ -33,15 +34,16 @@ class Variant:
     """A profile of a climb, and the one change by which it differs from its origin.
 
     ``table`` has no evidence, and an id of its own: pods with the installed profile of the same id
-    must not share its layers.
+    must not share its layers. ``is_stock`` is the stock scheduler, under which no profile counts.
     """
 
     change: str = field(eq=False)
     table: Table = field(eq=False, repr=False)
+    is_stock: bool = field(default=False, eq=False)
     text: str = field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        object.__setattr__(self, "text", toml_of(self.table))
+        object.__setattr__(self, "text", STOCK if self.is_stock else toml_of(self.table))
 
     @property
     def key(self) -> str:
@@ -60,6 +62,8 @@ class Variant:
         Variants with equal needs differ by hints and nice values alone, so that a change from one
         to the other needs no engine.
         """
+        if self.is_stock:
+            return frozenset({(STOCK,)})
         needs: set[tuple[object, ...]] = {
             (group["name"], *(group.get(key) for key in ("cpu_fraction", "slice_us", "weight")))
             for group in self.groups
@@ -102,6 +106,11 @@ def tiers_only(table: Table) -> Variant:
     """
     rest = {"name": "rest", "treatment": "normal"}
     return Variant("the tier alone", {**_on_trial(table), "thread_groups": [rest]})
+
+
+def stock(table: Table) -> Variant:
+    """Return the stock scheduler as an arm for the pods of *table*."""
+    return Variant(STOCK, tiers_only(table).table, is_stock=True)
 
 
 def _on_trial(table: Table) -> Table:
