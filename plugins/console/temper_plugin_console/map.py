@@ -20,6 +20,8 @@ from temper_core.console import (
 )
 from temper_core.observed import number, pod_key, rows, text, whole_numbers
 from temper_plugin_console.occupants import Occupant, running_threads
+from temper_plugin_console.picture import save as write_picture
+from temper_plugin_console.picture import save_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,7 +38,8 @@ THREADS_SHOWN = 3
 @settings_option
 @output_option
 @watch_options
-def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
+@save_option
+def command(sys_root: Path, settings_path: Path | None, output: str, save: Path | None) -> None:
     """Draw the CPUs by core, with the threads that run there and the layer that owns them.
 
     The layers and threads are the agent's. Without an agent it shows the threads that run at this
@@ -46,6 +49,9 @@ def command(sys_root: Path, settings_path: Path | None, output: str) -> None:
     source, layers, threads = _seen(settings_path)
     if output == "json":
         print_json(_document(machine, source, layers, threads))
+        return
+    if save is not None:
+        write_picture(save, "temper map", _table(machine, layers, threads), _CAPTIONS[source])
         return
     from temper_core.console import results_console
 

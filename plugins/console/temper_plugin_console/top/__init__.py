@@ -10,6 +10,7 @@ import click
 
 from temper_core import ask_observation
 from temper_core.console import FiniteRange, read_settings, settings_option
+from temper_plugin_console.picture import save_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,17 +31,27 @@ TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
 )
 @click.option("--once", is_flag=True, help="Print one screen and end.")
 @click.option("--iterations", type=click.IntRange(min=1), help="End after this many screens.")
+@save_option
 @settings_option
 def command(
-    interval: float, once: bool, iterations: int | None, settings_path: Path | None
+    interval: float,
+    once: bool,
+    iterations: int | None,
+    save: Path | None,
+    settings_path: Path | None,
 ) -> None:
     """Watch CPUs, layers, pods, threads and waits. Q or Ctrl-C ends it, ? lists the keys.
 
     In a pipe one screen is printed in full, or as many as --iterations asks for. A terminal
     without cursor gets each screen in full below the last one. Exit code 3 if no agent answers at
     the start. If an agent stops answering later, it waits for the agent to come back.
+
+    --save writes one screen as a picture, after one --interval.
     """
     settings = read_settings(settings_path)
+    if save is not None:
+        _save(save, lambda threads: ask_observation(settings, threads), interval)
+        return
     most = 1 if once else iterations
     try:
         _show(lambda threads: ask_observation(settings, threads), interval, most)
@@ -65,6 +76,20 @@ def _show(ask: "Ask", interval: float, most: int | None) -> None:
     from temper_plugin_console.top.watching import watch
 
     watch(console, looks, interval, most)
+
+
+def _save(path: Path, ask: "Ask", interval: float) -> None:
+    from rich.text import Text
+
+    from temper_plugin_console.picture import picture_width
+    from temper_plugin_console.picture import save as write_picture
+    from temper_plugin_console.top.looks import FEW, ObservationPoller
+    from temper_plugin_console.top.screen import whole_text
+
+    looks = ObservationPoller.begin(ask, FEW)
+    time.sleep(interval)  # the use of CPUs is known between two looks
+    lines = whole_text(looks.look(), picture_width())
+    write_picture(path, "temper top", Text("\n").join(lines))
 
 
 def _print_each(
