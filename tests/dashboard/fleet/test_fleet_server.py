@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from temper_core import __version__
 from temper_kube.access import Access
 from temper_kube.agents import Agent, Roster
-from temper_plugin_dashboard.fleet import survey
+from temper_plugin_dashboard.fleet import application, survey
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.node_pages import FORWARDED
@@ -344,6 +344,41 @@ def test_a_page_of_a_node_whose_agent_does_not_answer_keeps_no_other_page(entere
     assert not late
     assert later[1].result().json() == {"of": "n2"}
     assert {each.result().status_code for each in waiting} == {200}
+
+
+def test_observations_are_parsed_one_at_a_time(entered, monkeypatch):
+    parsing, most = [], []
+
+    def slowly(document):
+        parsing.append(document)
+        most.append(len(parsing))
+        time.sleep(0.05)
+        parsing.pop()
+        return summarize(document)
+
+    monkeypatch.setattr(survey, "summarize", slowly)
+    another_round(entered)
+
+    assert max(most) == 1
+
+
+def test_a_search_keeps_no_probe_waiting(entered, monkeypatch):
+    began, released = threading.Event(), threading.Event()
+
+    def search(*_):
+        began.set()
+        return {"was_released": released.wait(20)}
+
+    monkeypatch.setattr(application, "find_pods", search)
+    with ThreadPoolExecutor(2) as pool:
+        searching = pool.submit(entered.get, "/fleet/pods?find=web")
+        assert began.wait(10)
+        probe = pool.submit(entered.get, "/healthz")
+        _, late = wait([probe], timeout=5)
+        released.set()
+
+    assert not late
+    assert searching.result().json() == {"was_released": True}
 
 
 def test_words_without_end_are_refused(entered):
