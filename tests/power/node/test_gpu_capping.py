@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import threading
 import time
 from contextlib import suppress
@@ -221,6 +222,36 @@ def test_the_worker_follows_the_last_wish_and_gives_back_at_the_end(library, sta
     done += made.worker.close("the agent stops")
 
     assert [each.kind for each in done] == ["applied", "applied", "restored", "restored"]
+    assert library.limits() == [350, 350]
+
+
+def test_a_library_that_fails_in_another_way_keeps_no_limit(library, state, monkeypatch):
+    made = Worker(library, state)
+    made.worker.ask(HALF, "")
+    made.until(lambda: library.limits() == [210, 210])
+    with monkeypatch.context() as broken:
+        broken.setattr(library, "nvmlDeviceGetPowerManagementLimit", lambda _: 1 // 0)
+        made.worker.ask(watts(300), "")
+        made.until(lambda: "ZeroDivisionError" in made.worker.problem)
+
+    made.worker.ask(watts(300), "")
+    made.until(lambda: made.worker.is_here)
+    made.worker.close("the agent stops")
+
+    assert library.limits() == [350, 350]
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "", "/nowhere"])
+def test_a_record_that_is_no_file_is_not_waited_for(library, state, target):
+    state.write(RECORD, b"{}")
+    path = state.path / RECORD
+    path.unlink()
+    path.symlink_to(target) if target else os.mkfifo(path)
+    made = Worker(library, state)
+
+    made.until(lambda: str(path) in made.worker.problem)
+    made.worker.close("the agent stops")
+
     assert library.limits() == [350, 350]
 
 

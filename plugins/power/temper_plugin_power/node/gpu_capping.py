@@ -1,12 +1,20 @@
 """Sets the limits of GPUs by NVML, and gives them back."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 
 from attrs import asdict, field, frozen
 from attrs.validators import ge, instance_of
 
-from temper_core import DocumentError, MachineError, StateDirectory, fit, parse_json
+from temper_core import (
+    DocumentError,
+    MachineError,
+    StateDirectory,
+    fit,
+    parse_json,
+    read_text,
+)
 from temper_plugin_power.node.capping import MOST_DIFFERENCE, NOT_ASKED, Action
 from temper_plugin_power.node.nvml import Gpu, Nvml
 from temper_plugin_power.node.spec_file import CapSpec
@@ -141,13 +149,10 @@ class GpuCapping:
     def _recorded(self) -> tuple[ChangedLimit, ...]:
         """Return the record of an earlier process. Raises MachineError if it cannot be read."""
         path = self._state.path / RECORD
-        try:
-            text = path.read_text()[:LARGEST_BYTES]
-        except FileNotFoundError:
+        if not os.path.lexists(path):
             return ()
-        except (OSError, UnicodeDecodeError) as error:
-            raise MachineError(f"{path}: cannot be read: {error}") from error
         try:
+            text = read_text(path, largest_bytes=LARGEST_BYTES)
             return fit(parse_json(text, source=str(path)), LimitRecord, source=str(path)).limits
         except DocumentError as error:
             raise MachineError(error.lines[0]) from error

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
+import structlog
 from attrs import frozen
 
 from temper_core import MachineError, StateDirectory
@@ -17,6 +18,8 @@ LONGEST_S = 3.0
 CLOSE_S = 3.0
 NOT_YET = "NVML was not asked yet"
 NO_GPU = "NVML names no GPU whose limit can be set"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
@@ -112,6 +115,10 @@ class GpuWorker:
         except MachineError as error:
             self._problem = str(error)
             done = []
+        except Exception as error:  # the thread has to stay, for it gives the limits back
+            log.exception("gpu_caps_failed")
+            self._problem = f"a call of NVML failed: {type(error).__name__}"
+            done = []
         self._began_s = None
         with self._lock:
             self._news += done
@@ -127,6 +134,7 @@ class GpuWorker:
         if self._capping is None:
             return []
         wish = self._wish
+        self._problem = "" if self._capping.count else NO_GPU
         if wish.spec is None:
             return self._capping.lift(wish.why_none)
         return self._capping.apply(wish.spec)
