@@ -1,15 +1,14 @@
-"""Generates the table of the last soak from its records. Cog writes it into ``evidence.md``."""
+"""Generates the tables of the soaks from their records. Cog writes them into ``evidence.md``."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 from bench.soak.report import rows, table
 
-RECORDS = Path(__file__).parents[1] / "bench/soak/records/2026-11-28.jsonl"
+RECORDS = Path(__file__).parents[1] / "bench/soak/records"
 
 
-def soak_table() -> Iterator[str]:
-    """Yield the lines of the table of the committed records."""
-    lines = RECORDS.read_text().splitlines()
-    yield from table(rows([json.loads(line) for line in lines]))
+def soak_table(name: str) -> str:
+    """Render the table of the committed records of *name*."""
+    lines = (RECORDS / f"{name}.jsonl").read_text().splitlines()
+    return "\n".join(table(rows([json.loads(line) for line in lines])))
