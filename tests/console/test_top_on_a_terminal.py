@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -249,6 +250,9 @@ def test_it_ends_quietly_with_a_terminal_that_goes_away(
     written = b""
     while b"q quit" not in written:
         written += os.read(leader, 65_536)
+
+    while select.select([leader], [], [], 0.1)[0]:  # the screen is drawn to its end
+        os.read(leader, 65_536)
 
     os.close(leader)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from temper_core import MachineError
 from temper_core.console import own_sequences
 from temper_plugin_console.top.keys import KeyReader
 
@@ -135,8 +136,12 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         if text and not _has_gone(sys.stdout.fileno()):
-            sys.stdout.write(own_sequences(text, sys.stdout))
-            sys.stdout.flush()
+            try:
+                sys.stdout.write(own_sequences(text, sys.stdout))
+                sys.stdout.flush()
+            except MachineError:
+                if not _has_gone(sys.stdout.fileno()):  # it went away meanwhile
+                    raise
 
 
 def _read(descriptor: int) -> bytes:
