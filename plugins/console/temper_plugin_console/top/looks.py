@@ -11,6 +11,7 @@ from attrs import define, evolve, field
 from temper_core import TemperError
 from temper_core.observed import Row, number, rows, table, text
 from temper_plugin_console.top.cpu_times import CpuTimes, busy_between, read_cpu_times
+from temper_plugin_console.top.history import longer
 from temper_plugin_console.top.pane_boxes import PaneInput
 from temper_plugin_console.top.processes import read_processes
 from temper_plugin_console.top.view import View
@@ -49,7 +50,8 @@ class ObservationPoller:
     def begin(cls, ask: Ask, threads: int) -> "ObservationPoller":
         """Poll for the first time. Raises the errors of *ask*."""
         document = ask(threads)
-        seen = PaneInput(document, processes=read_processes(rows(document, "threads")))
+        processes = read_processes(rows(document, "threads"))
+        seen = PaneInput(document, processes=processes, history=longer({}, document))
         return cls(ask, seen, threads=threads, news_in=news_in(seen.document))
 
     def look(self) -> PaneInput:
@@ -109,7 +111,10 @@ class ObservationPoller:
         # In a container /proc/stat may be of other CPUs than the agent's.
         busy = busy_between(self._times, times) if cpus == len(times) else {}
         processes = read_processes(rows(answer.document, "threads"))
-        self.seen = evolve(answer, busy=busy, processes=processes)
+        history = self.seen.history
+        if not answer.trouble:
+            history = longer(history, answer.document)
+        self.seen = evolve(answer, busy=busy, processes=processes, history=history)
         self._times, self._last = times, time.monotonic()
         self._news_in = 0.0 if answer.trouble else news_in(answer.document)
 

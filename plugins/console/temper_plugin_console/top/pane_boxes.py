@@ -8,6 +8,7 @@ from attrs import field, frozen
 from temper_core.observed import Row
 from temper_plugin_console.top.columns import table_lines
 from temper_plugin_console.top.cpu_map import map_lines
+from temper_plugin_console.top.history import History, history_key, sparkline
 from temper_plugin_console.top.panes import COLUMNS, listed
 from temper_plugin_console.top.processes import Process
 from temper_plugin_console.top.view import PANES, View
@@ -23,13 +24,15 @@ NO_WINDOW = "no wake-ups were recorded (off by default): see temper wakes"
 class PaneInput:
     """The last observation, and the error if there is no newer one.
 
-    The load by CPU, and the processes of its threads by id, are this host's own.
+    The load by CPU, and the processes of its threads by id, are this host's own. The history is
+    that of the looks so far.
     """
 
     document: Row
     trouble: str = ""
     busy: Mapping[int, float] = field(factory=dict)
     processes: Mapping[int, Process] = field(factory=dict)
+    history: History = field(factory=dict)
 
 
 @frozen
@@ -77,7 +80,10 @@ def _box(pane: str, pane_input: PaneInput, view: View, width: int) -> PaneBox:
         return PaneBox(pane, _title(pane, "", view), width, ready=ready)
     if pane == "waits" and not window_of(pane_input.document):
         return PaneBox(pane, _title(pane, "", view), width, ready=[Text(NO_WINDOW, "dim")])
-    listed_rows = listed(pane, pane_input.document, view, pane_input.processes)
+    listed_rows = [
+        {**row, "history": sparkline(pane_input.history.get(history_key(pane, row), ()))}
+        for row in listed(pane, pane_input.document, view, pane_input.processes)
+    ]
     filtered = f", only {view.filter!r}" if view.filter else ""
     if not listed_rows:
         return PaneBox(pane, _title(pane, f"none{filtered}", view), width, ready=[])

@@ -31,6 +31,7 @@ HELP = (
     "layer?          inferred, not the engine's own record",
     "(layer)         the layer of the plan; nothing is enforced",
     "used, delay     of one CPU: 200% is the time of two",
+    "history         CPU used in the last looks, the most of them as a whole bar",
     "memory          of the pod, or of the thread's whole process",
     "~50%            the sum of the threads last seen on the CPU",
     "-               not measured by this tier of observation",
