@@ -21,6 +21,9 @@ MOST_DIRECTORIES = 256
 STALLS = {"cpu": ("some",), "memory": ("some", "full"), "io": ("some", "full")}
 """The lines of PSI that count, by resource. All threads of a cgroup wait for a CPU while its quota
 is used up, so ``full`` of the CPU tells of throttling only."""
+LINES = sum(map(len, STALLS.values()))
+_Place = tuple[str, str]
+"""A hierarchy with a slash at its end, and the name of a file."""
 _TOTAL = re.compile(r"^(some|full) .*\btotal=(\d{1,19})$", re.ASCII | re.MULTILINE)
 _LARGEST = 64 * 1024
 _LONGEST_ID = 10
@@ -91,13 +94,17 @@ class CgroupCounters:
 
 @frozen
 class CgroupFiles:
-    """Reads cgroups below *root*, of v2 or of the v1 controllers of a hybrid host."""
+    """Reads cgroups below *root*, of v2 or of the v1 controllers of a hybrid host.
+
+    Where the files of a kind were found last is looked at first.
+    """
 
     root: Path = ROOT
+    _found: dict[str, _Place] = field(factory=dict, init=False, eq=False, repr=False)
 
     def directories(self, path: str) -> Mapping[str, Path]:
         """Return the first directories in the cgroup *path*, by name."""
-        for root in self._roots("cpu"):
+        for root in (self.root, self.root / "cpu"):
             try:
                 with os.scandir(root / path) as entries:
                     names = (entry.name for entry in entries if entry.is_dir())
@@ -109,80 +116,88 @@ class CgroupFiles:
 
     def read(self, path: str) -> CgroupCounters:
         """Return the counters of the cgroup *path*. Those that cannot be read are missing."""
-        cpu = self._pairs("cpu", path, ("cpu.stat",))
-        memory = self._pairs("memory", path, ("memory.stat",))
-        events = self._pairs("memory", path, ("memory.events", "memory.oom_control"))
-        used = self._number(path, ("memory.current", "memory.usage_in_bytes"))
-        inactive = memory.get("total_inactive_file", memory.get("inactive_file", 0))
+        cpu = self._content(path, "cpu", "cpu.stat") or ""
+        memory = self._content(path, "memory", "memory.stat") or ""
+        events = self._content(path, "memory", "memory.events", "memory.oom_control") or ""
+        used = self._number(path, "memory.current", "memory.usage_in_bytes")
+        inactive = _value(memory, "total_inactive_file", "inactive_file")
         return CgroupCounters(
             working_set_bytes=-1 if used is None else max(used - inactive, 0),
-            periods=cpu.get("nr_periods", 0),
-            throttled_periods=cpu.get("nr_throttled", 0),
-            throttled_us=cpu.get("throttled_usec", cpu.get("throttled_time", 0) // 1000),
-            high=events.get("high", 0),
-            max=events.get("max", 0) or self._number(path, ("memory.failcnt",)) or 0,
-            oom=events.get("oom", 0),
-            oom_kill=events.get("oom_kill", 0),
+            periods=_value(cpu, "nr_periods"),
+            throttled_periods=_value(cpu, "nr_throttled"),
+            throttled_us=_value(cpu, "throttled_usec") or _value(cpu, "throttled_time") // 1000,
+            high=_value(events, "high"),
+            max=self._limit_hits(path, events),
+            oom=_value(events, "oom"),
+            oom_kill=_value(events, "oom_kill"),
             stalled_us=self._stalled_us(path),
         )
 
+    def _limit_hits(self, path: str, events: str) -> int:
+        """Return how often the limit of memory was hit. In v1 a file of its own has it."""
+        if "\nmax " in f"\n{events}":
+            return _value(events, "max")
+        return self._number(path, "memory.failcnt") or 0
+
     def first_process(self, path: str) -> int | None:
         """Return the oldest process of the cgroup *path*: the kernel lists them by entry."""
-        for root in self._roots("cpu"):
-            content = _content(root / path / "cgroup.procs")
-            first = (content or "").partition("\n")[0]
-            if first.isdigit() and len(first) <= _LONGEST_ID:
-                return int(first)
-        return None
+        content = self._content(path, "cpu", "cgroup.procs") or ""
+        first = content.partition("\n")[0]
+        return int(first) if first.isdigit() and len(first) <= _LONGEST_ID else None
 
     def _stalled_us(self, path: str) -> Mapping[tuple[str, str], int]:
         """Return the totals of PSI. Empty if one is missing, as without ``CONFIG_PSI``."""
         totals: dict[tuple[str, str], int] = {}
         for resource, shares in STALLS.items():
-            for root in (self.root, self.root / "unified"):
-                content = _content(root / path / f"{resource}.pressure")
-                if content is not None:
-                    found = dict(_totals(content))
-                    totals |= {(resource, name): found[name] for name in shares if name in found}
-                    break
-        return totals if len(totals) == sum(map(len, STALLS.values())) else {}
+            content = self._content(path, "unified", f"{resource}.pressure")
+            if content is None:
+                return {}
+            found = dict(_totals(content))
+            totals |= {(resource, name): found[name] for name in shares if name in found}
+        return totals if len(totals) == LINES else {}
 
-    def _roots(self, controller: str) -> Sequence[Path]:
-        return (self.root, self.root / controller)
+    def _number(self, path: str, *names: str) -> int | None:
+        content = (self._content(path, "memory", *names) or "").strip()
+        return int(content) if content.isdigit() else None
 
-    def _pairs(self, controller: str, path: str, names: Sequence[str]) -> Mapping[str, int]:
-        for root in self._roots(controller):
+    def _content(self, path: str, controller: str, *names: str) -> str | None:
+        """Return the first file of these *names*, in the v2 hierarchy or that of *controller*."""
+        known = self._found.get(names[0])
+        if known is not None and (content := _content(f"{known[0]}{path}/{known[1]}")) is not None:
+            return content
+        for root in (f"{self.root}/", f"{self.root}/{controller}/"):
             for name in names:
-                content = _content(root / path / name)
+                content = _content(f"{root}{path}/{name}")
                 if content is not None:
-                    return dict(_pairs(content))
-        return {}
-
-    def _number(self, path: str, names: Sequence[str]) -> int | None:
-        for root in self._roots("memory"):
-            for name in names:
-                content = _content(root / path / name)
-                if content is not None and content.strip().isdigit():
-                    return int(content)
+                    self._found[names[0]] = (root, name)
+                    return content
         return None
 
 
-def _content(path: Path) -> str | None:
+def _content(path: str) -> str | None:
+    """Return what one read of a kernel's file gives. The files that count come as a whole."""
     try:
-        with path.open("rb") as file:
-            return file.read(_LARGEST).decode("ascii", errors="replace")
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        return os.read(descriptor, _LARGEST).decode("ascii", errors="replace")
     except OSError:
         return None
+    finally:
+        os.close(descriptor)
 
 
 def _totals(content: str) -> Sequence[tuple[str, int]]:
     return [(match[1], int(match[2])) for match in _TOTAL.finditer(content)]
 
 
-def _pairs(content: str) -> Sequence[tuple[str, int]]:
-    lines = (line.split() for line in content.splitlines())
-    return [
-        (words[0], int(words[1]))
-        for words in lines
-        if len(words) == 2 and words[1].isdigit()  # noqa: PLR2004
-    ]
+def _value(content: str, *names: str) -> int:
+    """Return the number in the line of the first of these *names* that there is, 0 without any."""
+    for name in names:
+        begin = content.find(f"\n{name} ") + 1
+        if begin or content.startswith(f"{name} "):
+            text = content[begin + len(name) + 1 :].partition("\n")[0].strip()
+            if text.isascii() and text.isdigit():
+                return int(text)
+    return 0
