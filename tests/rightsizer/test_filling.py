@@ -74,6 +74,30 @@ def lasting(seconds):
     return b64encode(pack(demand)).decode()
 
 
+def with_more(change):
+    demand = IntervalDemand()
+    demand.cpu.add(0.5, HOUR_S)
+    change(demand)
+    return b64encode(pack(demand)).decode()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda demand: setattr(demand.counts, "oom", 2**62),
+        lambda demand: demand.names.update(worker=2**62),
+        lambda demand: demand.run_delay.add(0.5, 2**62),
+        lambda demand: setattr(demand, "startup", IntervalDemand(names={"worker": 2**62})),
+    ],
+)
+def test_counters_that_no_hours_have_are_refused(collector, change):
+    """The sum of many such hours could not be read back, and the history would be damaged."""
+    content = json.dumps({"hours": [an_hour(demand=with_more(change))]}).encode()
+
+    with pytest.raises(InputError, match=r"hours\[0\]: demand has a counter or a time"):
+        fill_in(collector, content, float(NOW))
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -76,3 +76,4 @@ def test_the_mean_and_the_peak_are_those_of_the_time():
     assert histogram.mean() == pytest.approx(130 / 110, rel=0.03)
     assert histogram.peak() == pytest.approx(3.0, rel=0.05)
     assert DemandHistogram(LEAST).mean() == DemandHistogram(LEAST).peak() == 0
+    assert DemandHistogram(LEAST, {3: 0}).mean() == 0

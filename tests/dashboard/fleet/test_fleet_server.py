@@ -451,6 +451,13 @@ def test_what_an_agent_answers_is_passed_on_as_data_only(entered, made):
     assert "x-evil" not in answer.headers
 
 
+@pytest.mark.parametrize("status", [302, 304, 600, 999])
+def test_a_status_that_is_of_no_error_is_not_passed_on(entered, made, status):
+    made.answers[proxied("n1", "plan")] = (status, {"error": "moved"})
+
+    assert entered.get("/node/n1/plan", follow_redirects=False).status_code == 502
+
+
 def test_a_refusal_of_an_agent_keeps_status_and_reason(entered, made):
     made.answers[proxied("n1", "rightsize")] = (404, {"error": "no such endpoint"})
 

@@ -44,6 +44,7 @@ FORWARDED = frozenset(
 )
 """The paths of an agent that its page reads without a token."""
 LONGEST_QUERY = 2000
+ERRORS = range(400, 600)
 
 
 class NodePages:
@@ -89,7 +90,7 @@ class NodePages:
                 known.agent, f"/{path}?{query}" if query else f"/{path}"
             )
         except AgentRefusalError as error:
-            return refusal(error.status, error.reason)
+            return refusal(_of_error(error.status), error.reason)
         except MachineError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {error}")
         return Response(answer.body, media_type=_plain(answer.headers.get_content_type()))
@@ -113,6 +114,14 @@ async def _settings(request: Request) -> Response:
     node = request.path_params["node"]
     document = {"actions": False, "fleet": "../../", "node": node}
     return Response(json.dumps(document), media_type=JSON)
+
+
+def _of_error(status: int) -> int:
+    """Return *status* if it is one of an error.
+
+    After any other, as 304, a browser may take the answer's body for the next answer.
+    """
+    return status if status in ERRORS else HTTPStatus.BAD_GATEWAY
 
 
 def _plain(media_type: str) -> str:

@@ -58,11 +58,12 @@ class DemandHistogram:
         return self._upper_bound(max(self.buckets, default=0))
 
     def mean(self) -> float:
-        """Return the time-weighted mean, from the geometric middles of the buckets."""
-        if not self.buckets:
+        """Return the time-weighted mean, from the geometric middles of the buckets. 0 if empty."""
+        seconds = self.seconds
+        if not seconds:  # also one that was sent with buckets of no time
             return 0.0
         middles = (self._middle(bucket) * time for bucket, time in self.buckets.items())
-        return sum(middles) / self.seconds
+        return sum(middles) / seconds
 
     def seconds_above(self, value: float) -> int:
         """Return the time in buckets whose middle is above *value*."""

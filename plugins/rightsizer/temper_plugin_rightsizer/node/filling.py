@@ -6,6 +6,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from attrs import astuple
+
 from temper_core import InputError
 from temper_core.observed import count, rows, text
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
@@ -19,6 +21,8 @@ LARGEST_FILLING_BYTES = 1 << 20
 Row = Mapping[str, object]
 MOST_DEMAND_S = 2 * HOUR_S
 """The last step that began in an hour may end in the next."""
+LARGEST_COUNTER = 1 << 50
+"""Bytes, events or seconds. The sum of all hours that are kept can still be read back."""
 FIELDS = ("namespace", "pod", "container", "at", "demand")
 FILLING_SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -101,4 +105,13 @@ def _hour(row: Row, now: float) -> _Hour:
         raise ValueError("demand is damaged") from error
     if not 0 < demand.seconds <= MOST_DEMAND_S or demand.memory.seconds > MOST_DEMAND_S:
         raise ValueError(f"demand must be of up to {MOST_DEMAND_S} s, not {demand.seconds} s")
+    if not all(map(_is_of_hours, filter(None, (demand, demand.startup)))):
+        raise ValueError("demand has a counter or a time that no hours have")
     return (text(row, "namespace"), text(row, "pod"), text(row, "container")), at, demand
+
+
+def _is_of_hours(demand: IntervalDemand) -> bool:
+    """Whether hours can have the times and the counters of *demand*, also when they are added."""
+    parts = (demand.cpu, demand.run_delay, demand.memory, *demand.ranks, *demand.rests)
+    counters = (*astuple(demand.counts), *demand.names.values())
+    return all(part.seconds <= MOST_DEMAND_S for part in parts) and max(counters) <= LARGEST_COUNTER
