@@ -24,6 +24,7 @@ ONLY_IN_FULL = (
     "test_recognition.py",
     "test_unit.py",
     "test_thread_storm.py",
+    "test_training.py",
     "test_trace_backends.py",
 )
 
