@@ -212,6 +212,19 @@ def test_an_answer_that_cannot_be_shown_is_named_until_the_next_that_can(page, a
     assert page.get_by_role("alert").count() == 0
 
 
+@pytest.mark.parametrize("mode", ["constructor", "__proto__", "newer", 7, None])
+def test_a_mode_that_the_page_does_not_know_breaks_nothing(page, agent, mode):
+    answer = {**agent.read("observe"), "mode": mode}
+    page.route("**/dashboard/snapshots", lambda route: route.fulfill(status=503))
+    page.route("**/observe", lambda route: route.fulfill(json=answer))
+    page.goto(agent.address)
+
+    page.get_by_role("heading", name="CPUs by core").wait_for()
+    assert page.get_by_role("status").inner_text().startswith("Waiting for the first observation")
+    assert all("503" in error for error in page.errors)
+    page.errors.clear()
+
+
 def test_an_answer_of_nothing_is_named(page, agent):
     page.route(
         "**/observe", lambda route: route.fulfill(body="null", content_type="application/json")

@@ -32,6 +32,7 @@ const VIEWS = [
   ["plugins", "Plugins", Plugins],
 ];
 const MODES = {
+  __proto__: null, // an agent may answer with the name of a method of every object
   enforcing: ["Enforcing", "good"],
   reloading: ["Changing the engine", "warning"],
   safe_mode: ["Safe mode: the stock scheduler runs", "bad"],

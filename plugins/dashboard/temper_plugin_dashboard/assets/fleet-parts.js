@@ -5,7 +5,7 @@ import { moment, podName } from "./format.js";
 
 const LEVELS = { answers: "ok", slow: "warning", "other version": "warning", away: "error" };
 export const ORDER = ["away", "slow", "other version", "answers"];
-export const MODES = { enforcing: "enforcing", reloading: "changing the engine", safe_mode: "safe mode", observe_only: "only observing" };
+export const MODES = { __proto__: null, enforcing: "enforcing", reloading: "changing the engine", safe_mode: "safe mode", observe_only: "only observing" };
 
 export const NodeState = ({ state, why, since }) => html`
   <span class=${`state ${LEVELS[state] ?? ""}`}>${state}</span>
