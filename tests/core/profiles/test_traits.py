@@ -62,7 +62,7 @@ def test_any_other_value_is_refused_by_its_key(key, value):
         assert not is_allowed
         [problem] = error.problems
         assert problem.startswith(f"traits.{key}: must be ")
-        assert problem.endswith(f"not {value!r}")
+        assert problem.partition("; did you mean ")[0].endswith(f"not {value!r}")
     else:
         assert is_allowed
         assert getattr(traits, key) == value
