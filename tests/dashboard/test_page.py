@@ -194,6 +194,7 @@ def test_without_a_stream_the_page_asks(page, agent):
     )
 
     assert page.get_by_role("status").inner_text().startswith("Only observing")
+    page.goto("about:blank")
     # Chromium logs each answer with status 503.
     assert all("503" in error for error in page.errors)
     page.errors.clear()
@@ -221,6 +222,7 @@ def test_a_mode_that_the_page_does_not_know_breaks_nothing(page, agent, mode):
 
     page.get_by_role("heading", name="CPUs by core").wait_for()
     assert page.get_by_role("status").inner_text().startswith("Waiting for the first observation")
+    page.goto("about:blank")
     assert all("503" in error for error in page.errors)
     page.errors.clear()
 
@@ -305,6 +307,7 @@ def test_what_needs_more_rights_is_named_with_commands(page, agent):
 
     page.get_by_text("kubectl -n shop logs web-1 --all-containers").wait_for()
     page.get_by_text("kubectl -n shop events --for pod/web-1").wait_for()
+    page.goto("about:blank")  # the page asks no more
     # Chromium logs each answer with status 404.
     assert all("404" in error for error in page.errors)
     page.errors.clear()
