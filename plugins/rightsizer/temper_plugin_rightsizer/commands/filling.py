@@ -104,8 +104,7 @@ def _hours(fleet: FleetQuestion, days: int, wanted: Sequence[Names]) -> Sequence
     namespaces = tuple(sorted({namespace for namespace, _, _ in wanted}))
     pods = tuple(sorted({pod for _, pod, _ in wanted}))
     question = evolve(fleet, namespaces=namespaces)
-    with asked_fleet(question, days * HOURS_OF_DAY) as reader:
-        reader.scope = evolve(reader.scope, pods=pods)
+    with asked_fleet(question, days * HOURS_OF_DAY, pods) as reader:
         demands = demands_of_fleet(
             reader, lambda each: f"{each.namespace}/{each.pod}/{each.container}"
         )

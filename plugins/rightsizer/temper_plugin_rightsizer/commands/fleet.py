@@ -108,8 +108,12 @@ def fleet_report(question: FleetQuestion, hours: int | None, options: AdviceOpti
 
 
 @contextmanager
-def asked_fleet(question: FleetQuestion, hours: int) -> "Iterator[Fleet]":
+def asked_fleet(
+    question: FleetQuestion, hours: int, pods: tuple[str, ...] = ()
+) -> "Iterator[Fleet]":
     """Open the fleet of *question* in the last *hours*, and show the number of queries so far.
+
+    *pods* are the names of those wanted, or none for all.
 
     Raises InputError or MachineError.
     """
@@ -120,7 +124,7 @@ def asked_fleet(question: FleetQuestion, hours: int) -> "Iterator[Fleet]":
     from temper_prometheus.client import Prometheus  # noqa: PLC0415
 
     way = access(question.url or "", question.token_file, question.ca_file, question.tenant)
-    scope = Scope(matchers_of(question.selectors), question.namespaces)
+    scope = Scope(matchers_of(question.selectors), question.namespaces, pods)
     step_s = question.step_s or MINUTE_S
     window = Window(int(time.time()), step_s, hours * HOUR_S // step_s)
     progress = Progress()
