@@ -3,7 +3,7 @@
 import pytest
 
 from temper_core.testing import MadeContext, make_snapshot
-from temper_plugin_power.node.capping import Action
+from temper_plugin_power.node.actions import Action
 from temper_plugin_power.node.control import Control
 from temper_plugin_power.node.control_status import Device, control_status
 from temper_plugin_power.node.zones import find_packages
@@ -143,6 +143,6 @@ def test_a_status_is_the_same_whenever_it_was_written(node):
     status = control_status(control, "actuate is off", NO_GPUS, NO_GPUS)
     written = {part: {**fields, "updatedAt": SAID_AT} for part, fields in status.parts.items()}
 
-    assert status.is_told_by(written)
-    assert not status.is_told_by({**written, "cpu": {**written["cpu"], "result": "applied"}})
+    assert status.equals(written)
+    assert not status.equals({**written, "cpu": {**written["cpu"], "result": "applied"}})
     assert not any(map(status.is_told_by, ({}, None, [], {"cpu": 1})))

@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core import KernelValues, MachineError
+from temper_plugin_power.node.actions import NOT_ASKED, Action, LastActions
 from temper_plugin_power.node.energy import MICRO
 from temper_plugin_power.node.kernel_numbers import known_number
 from temper_plugin_power.node.limits import limit_of
@@ -17,17 +18,6 @@ from temper_plugin_power.node.zones import Package
 MOST_DIFFERENCE = 0.05
 """Of a limit that was read back. The kernel rounds, and the firmware may refuse."""
 READ_ONLY = "is not writable here; in a cluster set agent.powercap of the chart to writable"
-NOT_ASKED = "no cap is asked for"
-
-
-@frozen
-class Action:
-    """A change of a package's limit, or why there was none."""
-
-    kind: str
-    """applied, restored, blocked or error."""
-    package: str
-    detail: str
 
 
 @frozen
@@ -46,7 +36,7 @@ class Capping:
         self._packages = packages
         self._values = values
         self._in_force: dict[Path, InForce] = {}
-        self._told: dict[str, Action] = {}
+        self._last = LastActions()
         self._lock = -1
 
     @property
@@ -58,7 +48,7 @@ class Capping:
     @property
     def last(self) -> Mapping[str, Action]:
         """The last action of each package."""
-        return dict(self._told)
+        return self._last.by_package()
 
     def is_alone(self) -> bool:
         """Take the lock of this machine's limits. Return False if another process has it.
@@ -82,13 +72,15 @@ class Capping:
     def apply(self, spec: CapSpec) -> list[Action]:
         """Set the limits that *spec* asks for. Return what is new since the last call."""
         return [
-            action for package in self._packages for action in self._news(self._set(package, spec))
+            action
+            for package in self._packages
+            for action in self._last.new(self._set(package, spec))
         ]
 
     def lift(self, reason: str) -> list[Action]:
         """Give back every limit. Return an action for each that was changed."""
         changed = [each for each in self._packages if each.limit in self._values.changed]
-        return list(self._news(self._give_back(package, reason) for package in changed))
+        return list(self._last.new(self._give_back(package, reason) for package in changed))
 
     def close(self, reason: str) -> list[Action]:
         """Give back every limit, and release the lock."""
@@ -97,13 +89,6 @@ class Capping:
             os.close(self._lock)
             self._lock = -1
         return actions
-
-    def _news(self, actions: Iterator[Action]) -> Iterator[Action]:
-        """Yield each action that is not the same as the last one of its package."""
-        for action in actions:
-            if action != self._told.get(action.package):
-                self._told[action.package] = action
-                yield action
 
     def _set(self, package: Package, spec: CapSpec) -> Iterator[Action]:
         current_uw = known_number(package.limit)

@@ -103,7 +103,7 @@ class ClusterTwin:
 
     def _write(self, twin: Json) -> None:
         status = self._status
-        if status is None or status.is_told_by(value_at(twin, "status.controlStatus")):
+        if status is None or status.equals(value_at(twin, "status.controlStatus")):
             return
         at = self._now().strftime("%Y-%m-%dT%H:%M:%SZ")
         told = {part: {**fields, UPDATED_AT: at} for part, fields in status.parts.items()}

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from temper_core import DocumentError, KernelValues, MachineError, Mode, Snapshot, StateDirectory
-from temper_plugin_power.node.capping import Action, Capping
+from temper_plugin_power.node.actions import Action
+from temper_plugin_power.node.capping import Capping
 from temper_plugin_power.node.spec_file import CapSpec, read_spec, spec_of
 from temper_plugin_power.node.zones import Package
 from temper_plugin_power.settings.durations import seconds

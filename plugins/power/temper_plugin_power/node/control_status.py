@@ -1,11 +1,11 @@
-"""What the node's agent did with the caps of its NodeTwin: ``status.controlStatus``."""
+"""The status of a NodeTwin's caps on its node: ``status.controlStatus``."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
 
-from temper_plugin_power.node.capping import Action
+from temper_plugin_power.node.actions import AS_LOW, NOT_ASKED, Action
 from temper_plugin_power.node.control import Control
 
 UPDATED_AT = "updatedAt"
@@ -16,7 +16,10 @@ WORST_FIRST = ("error", "blocked")
 
 @frozen
 class Device:
-    """What can be capped in one way, and what was done. *why_none* is why nothing can be."""
+    """The devices of one backend, with the last action on each.
+
+    *why_none* is the reason if none of them can be capped.
+    """
 
     backend: str
     why_none: str
@@ -30,15 +33,15 @@ class ControlStatus:
 
     parts: Mapping[str, Mapping[str, str]]
 
-    def is_told_by(self, written: object) -> bool:
-        """Return whether the status in the cluster says the same, at any time."""
+    def equals(self, written: object) -> bool:
+        """Return whether *written*, the status in the cluster, has the same parts at any time."""
         if not isinstance(written, Mapping):
             return False
         return {part: _without_time(written.get(part)) for part in self.parts} == self.parts
 
 
 def control_status(control: Control, why_none: str, cpus: Device, gpus: Device) -> ControlStatus:
-    """Return the status of the last turn. *why_none* is why nothing is followed, empty if it is.
+    """Return the status of the last turn. *why_none* is the reason if no NodeTwin is followed.
 
     ``applied``: a cap is in force. ``blocked``: a cap is asked for and may not or cannot be set
     here. ``error``: a write failed. ``none``: no cap is asked for.
@@ -65,7 +68,7 @@ def _result(device: Device, why_none: str, is_asked: bool, is_off: bool) -> tupl
     if why_none:
         return "none" if is_off else "blocked", why_none
     if not is_asked:
-        return "none", "no cap is asked for"
+        return "none", NOT_ASKED
     if device.why_none:
         return "blocked", device.why_none
     last = device.last
@@ -74,7 +77,7 @@ def _result(device: Device, why_none: str, is_asked: bool, is_off: bool) -> tupl
             return kind, _joined(said)
     said = [last[name] for name in device.caps_watts if name in last]
     if not said:
-        return "none", "the limit without a cap is as low"
+        return "none", AS_LOW
     return "applied", _joined(said)
 
 

@@ -15,14 +15,14 @@ from temper_core import (
     parse_json,
     read_text,
 )
-from temper_plugin_power.node.capping import MOST_DIFFERENCE, NOT_ASKED, Action
+from temper_plugin_power.node.actions import AS_LOW, NOT_ASKED, Action, LastActions
+from temper_plugin_power.node.capping import MOST_DIFFERENCE
 from temper_plugin_power.node.nvml import Gpu, Nvml
 from temper_plugin_power.node.spec_file import CapSpec
 
 RECORD = "gpu-limits.json"
 LARGEST_BYTES = 64 * 1024
 MILLI = 1000
-AS_LOW = "the limit without a cap is as low"
 
 
 @frozen
@@ -53,7 +53,7 @@ class GpuCapping:
         self._gpus: tuple[Gpu, ...] = ()
         self._changed: dict[str, ChangedLimit] = {}
         self._asked_mw: dict[str, int] = {}
-        self._told: dict[str, Action] = {}
+        self._last = LastActions()
 
     @property
     def count(self) -> int:
@@ -69,7 +69,7 @@ class GpuCapping:
     @property
     def last(self) -> Mapping[str, Action]:
         """The last action of each GPU."""
-        return dict(self._told)
+        return self._last.by_package()
 
     def open(self) -> list[Action]:
         """Find the GPUs, and give back what an agent that crashed has left."""
@@ -79,24 +79,18 @@ class GpuCapping:
 
     def apply(self, spec: CapSpec) -> list[Action]:
         """Set the limits that *spec* asks for. Return what is new since the last call."""
-        return [action for gpu in self._gpus for action in self._news(self._set(gpu, spec))]
+        return [action for gpu in self._gpus for action in self._last.new(self._set(gpu, spec))]
 
     def lift(self, reason: str) -> list[Action]:
         """Give back every limit. Return an action for each that was changed."""
         changed = [gpu for gpu in self._gpus if gpu.uuid in self._changed]
-        return [each for gpu in changed for each in self._news(self._give_back(gpu, reason))]
+        return [each for gpu in changed for each in self._last.new(self._give_back(gpu, reason))]
 
     def close(self, reason: str) -> list[Action]:
         """Give back every limit, and disconnect."""
         actions = self.lift(reason)
         self._nvml.close()
         return actions
-
-    def _news(self, actions: Iterator[Action]) -> Iterator[Action]:
-        for action in actions:
-            if action != self._told.get(action.package):
-                self._told[action.package] = action
-                yield action
 
     def _set(self, gpu: Gpu, spec: CapSpec) -> Iterator[Action]:
         try:

@@ -8,7 +8,7 @@ import structlog
 from attrs import frozen
 
 from temper_core import MachineError, StateDirectory
-from temper_plugin_power.node.capping import Action
+from temper_plugin_power.node.actions import Action
 from temper_plugin_power.node.gpu_capping import GpuCapping
 from temper_plugin_power.node.nvml import Library, Nvml, load_library
 from temper_plugin_power.node.spec_file import CapSpec

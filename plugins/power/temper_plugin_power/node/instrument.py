@@ -15,7 +15,7 @@ from temper_core import (
     OpenInstrument,
     Snapshot,
 )
-from temper_plugin_power.node.capping import Action
+from temper_plugin_power.node.actions import Action
 from temper_plugin_power.node.checks import gpu_caps_check, power_checks, twin_check
 from temper_plugin_power.node.control import OFF, STOPPED, Control
 from temper_plugin_power.node.control_status import NO_PACKAGES, Device, control_status

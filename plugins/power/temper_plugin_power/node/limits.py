@@ -2,6 +2,7 @@
 
 from attrs import frozen
 
+from temper_plugin_power.node.actions import AS_LOW
 from temper_plugin_power.node.energy import MICRO
 from temper_plugin_power.node.spec_file import CapSpec
 
@@ -36,5 +37,5 @@ def limit_of(spec: CapSpec, max_uw: int, before_uw: int) -> Limit:
         note = f"raised to {LEAST_SHARE:.0%} of the maximum"
     limit_uw = round(max(asked_uw, least_uw))
     if limit_uw >= min(before_uw, max_uw):
-        return Limit(note="the limit without a cap is as low")
+        return Limit(note=AS_LOW)
     return Limit(limit_uw, note)

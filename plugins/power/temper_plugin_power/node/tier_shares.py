@@ -1,4 +1,4 @@
-"""Which part of the packages' power a tier is said to have: its share of CPU time."""
+"""The power of each tier, estimated from its share of CPU time."""
 
 from collections.abc import Mapping
 
