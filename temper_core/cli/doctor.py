@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import folded, output_option, print_json, printable, styled
+from temper_core.console import (
+    folded,
+    output_option,
+    print_json,
+    printable,
+    styled,
+    watch_options,
+)
 from temper_core.errors import EXIT_MACHINE
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ TOLD_OF_THE_AGENT = ("mode", "reason", "detail", "generation", "engine", "defect
 @click.command("doctor")
 @click.option("--settings", "path", type=click.Path(path_type=Path), help="Settings file (TOML).")
 @output_option
+@watch_options
 def command(path: Path | None, output: str) -> None:
     """Check what enforcing needs on this machine, and show what ejected the engine last.
 

@@ -13,6 +13,7 @@ from temper_core.console import (
     read_settings,
     read_settings_to_act,
     settings_option,
+    watch_options,
 )
 from temper_core.errors import EXIT_FINDINGS, MachineError
 
@@ -48,6 +49,7 @@ class NotHeardError(MachineError):
 )
 @settings_option
 @output_option
+@watch_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -64,11 +66,13 @@ def command(
     and all requests are listed. Exit codes: 1 if requests stand after 'off', 2 if another user may
     change the file of --settings, 3 if nothing could be done, if after 'on' an agent has not heard,
     cannot keep the request or an engine is still attached (with the command that helps), or if no
-    agent answers 'status'.
+    agent answers 'status'. --watch is for 'status' only.
     """
     from temper_core.cli.safe_mode_outcome import Host
     from temper_core.cli.safe_mode_switch import Switch
 
+    if action != "status" and context.params["is_watched"]:
+        raise click.UsageError(f"--watch is for 'status', not for {action!r}")
     host = context.obj if isinstance(context.obj, Host) else Host()
     switch = Switch(_settings(action, settings_path), host, is_for_one=settings_path is not None)
     if action == "on":

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
+BETWEEN = "---\n"
+"""The line between two documents of YAML."""
 NAME = "import pathlib; pathlib.Path('/proc/self/comm').write_text('{name}')\n"
 # Other work of this machine must not slow the hot thread down: what it uses is what is judged.
 HOT = """
@@ -161,6 +164,22 @@ def test_the_suggested_profile_is_one_that_temper_takes(settings, tmp_path):
     assert 'comm_prefix = "rs-hot"' in written.stdout
     assert linted.returncode == 1, linted.stdout  # without evidence there are warnings
     assert "error" not in linted.stdout
+
+
+@pytest.mark.usefixtures("learned")
+def test_a_watched_report_is_asked_for_again(settings):
+    command = [TEMPER, "rightsize", "-w", "--interval", "0.1", "-o", "yaml"]
+    asking = subprocess.Popen(
+        [*command, "--settings", str(settings)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        documents = list(islice(filter(BETWEEN.__eq__, asking.stdout), 2))
+    finally:
+        asking.send_signal(signal.SIGINT)
+        asking.stdout.close()
+
+    assert documents == [BETWEEN, BETWEEN]
+    assert asking.wait(PATIENCE_S) in (0, 130)
 
 
 @pytest.mark.usefixtures("learned")

@@ -24,9 +24,9 @@ MODULE = "module"
 @click.argument("name")
 @click.option(
     "--directory",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Where to write it. Default: the current directory.",
+    help="Where to write it. It is made if it is missing. Default: the current directory.",
 )
 @click.option("--file", "is_file", is_flag=True, help="Write one file for --plugins-dir instead.")
 def command(name: str, directory: Path, is_file: bool) -> None:
@@ -38,6 +38,7 @@ def command(name: str, directory: Path, is_file: bool) -> None:
     """
     words = _words(name)
     _refuse_installed(name)
+    _make(directory)
     if is_file:
         path = directory / f"{words['module']}.py"
         _write_new(path, _filled(_templates() / MODULE / f"__init__.py{SUFFIX}", words))
@@ -56,6 +57,17 @@ def _words(name: str) -> dict[str, str]:
         )
     minor = ".".join(__version__.split(".")[:2])
     return {"name": name, "module": name.replace("-", "_"), "version": minor}
+
+
+def _make(directory: Path) -> None:
+    """Make *directory* unless it exists, writable for its owner only. Raises InputError.
+
+    A plugin in a directory that others may write would be set aside.
+    """
+    try:
+        directory.mkdir(mode=0o755, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{directory}: {error.strerror}") from error
 
 
 def _refuse_installed(name: str) -> None:

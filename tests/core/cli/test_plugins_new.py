@@ -76,10 +76,23 @@ def test_the_name_of_an_installed_plugin_is_refused(tmp_path):
     assert files(tmp_path) == []
 
 
-def test_a_directory_that_is_not_there_is_refused(tmp_path):
-    done = temper("plugins", "new", "slow-pods", "--directory", tmp_path / "none")
+@pytest.mark.parametrize("options", [(), ("--file",)])
+def test_a_directory_that_is_not_there_is_made_for_its_owner_alone(tmp_path, options):
+    made = tmp_path / "plugins"
+    given_options = ("plugins", "new", "slow-pods", "--directory", made, *options)
+
+    done = temper(*given_options, umask=0o002)
+
+    assert done.returncode == 0, done.stderr
+    assert made.stat().st_mode & 0o777 == 0o755
+    assert files(made)
+
+
+def test_a_directory_without_a_parent_is_refused(tmp_path):
+    done = temper("plugins", "new", "slow-pods", "--directory", tmp_path / "none" / "plugins")
 
     assert done.returncode == 2
+    assert done.stderr == f"temper: {tmp_path}/none/plugins: No such file or directory\n"
 
 
 def test_a_failure_leaves_nothing(tmp_path, monkeypatch):

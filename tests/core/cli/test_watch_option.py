@@ -1,7 +1,10 @@
 import json
+import os
 import signal
 import subprocess
 import sys
+import threading
+from itertools import islice
 
 import click
 import pytest
@@ -9,7 +12,7 @@ import yaml
 from attrs import evolve
 from click.testing import CliRunner
 
-from temper_core.cli import observe
+from temper_core.cli import observe, safe_mode
 from temper_core.console import output_option, print_json, watch_options
 from temper_core.errors import MachineError
 from tests.core.cli.processes import RUN_TEMPER, temper_process
@@ -90,6 +93,46 @@ def test_a_wrong_interval_is_refused(interval):
 
     assert ended.exit_code == 2
     assert "--interval" in ended.output
+
+
+def test_a_word_in_place_of_a_number_is_answered_with_the_range():
+    ended = CliRunner().invoke(command_of(["one"]), ["-w", "--interval", "soon"])
+
+    assert "'soon' is not a number; allowed is at least 0.1 and at most 3600" in ended.output
+
+
+@pytest.mark.usefixtures("agent")
+def test_the_checks_of_a_host_are_watched(node):
+    asking = temper_process(node, "doctor", *QUICK, stdout=subprocess.PIPE)
+    try:
+        lines = (line for line in asking.stdout if line.startswith("This machine "))
+        results = list(islice(lines, 2))
+    finally:
+        asking.send_signal(signal.SIGINT)
+        asking.stdout.close()
+
+    assert len(results) == 2
+    assert asking.wait(PATIENCE_S) in (0, 130)
+
+
+@pytest.mark.usefixtures("agent")
+def test_the_requests_for_safe_mode_are_watched(temper, view):
+    threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    view.requests["alice"] = {"reason": "incident 7", "since": 1.0}
+
+    result = temper(safe_mode.command, "status", *QUICK)
+
+    assert result.stdout.count("mode: enforcing") >= 2
+    assert result.stdout.count("incident 7") >= 2
+
+
+@pytest.mark.parametrize("action", ["on", "off"])
+def test_a_request_for_safe_mode_is_not_repeated(temper, node, action):
+    result = temper(safe_mode.command, action, "-w")
+
+    assert result.exit_code == 2
+    assert f"--watch is for 'status', not for '{action}'" in result.output
+    assert not node.file.exists()
 
 
 @pytest.mark.usefixtures("agent")

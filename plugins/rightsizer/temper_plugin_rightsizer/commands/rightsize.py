@@ -8,7 +8,14 @@ import click
 from attrs import asdict
 
 from temper_core import MachineError, ask_agent
-from temper_core.console import Row, did_you_mean, printable, read_settings, settings_option
+from temper_core.console import (
+    Row,
+    did_you_mean,
+    printable,
+    read_settings,
+    settings_option,
+    watch_options,
+)
 from temper_core.observed import pod_key, rows
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.commands.backtest import command as backtest
@@ -60,6 +67,7 @@ class PodOrCommand(click.Group):
 @fleet_options
 @settings_option
 @showing_options
+@watch_options
 def show(
     *,
     pod: str | None,
