@@ -30,6 +30,7 @@ REPLICAS = 5
 BY_NAMESPACE = 500
 WATCHED = 8
 """One in so many containers has a busy thread."""
+DAY_S = 86_400
 MIB = 1024 * 1024
 PLAIN = """
 import json, sys, urllib.parse, urllib.request
@@ -121,7 +122,10 @@ def write_blocks(folder: Path, end: int, containers: int, hours: int) -> None:
 
 def series(end: int, containers: int, hours: int) -> Iterator[str]:
     """Yield the lines of all series in OpenMetrics."""
-    times = range(end - hours * 3600 - 2 * STEP_S, end + 1, STEP_S)
+    window_s = hours * 3600
+    # A report reads the window, and the hours that followed this time of day a day ago.
+    day_before = range(end - DAY_S - 3600, end - max(DAY_S - window_s, window_s), STEP_S)
+    times = [*day_before, *range(end - window_s - 2 * STEP_S, end + 1, STEP_S)]
     chance = random.Random(7)  # noqa: S311 - made-up figures
     for number in range(containers):
         namespace, workload = f"ns-{number // BY_NAMESPACE}", f"app-{number // REPLICAS}"

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from base64 import b64decode
 from pathlib import Path
 
 import attrs
@@ -11,11 +12,13 @@ import pytest
 from temper_core import Assignment, Container, LayerPlan, MachineError, Tier
 from temper_core.records.snapshots import Observing, PodSample
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot, make_thread
-from temper_plugin_rightsizer.demand.window import ContainerKey
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand
 from temper_plugin_rightsizer.node import document
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.store.history import HOUR_S, History
+from temper_plugin_rightsizer.store.packing import unpack
 
 NOW = 1_800_000_000
 PATH = "kubepods/podu1/"
@@ -264,6 +267,21 @@ def test_rows_with_their_histograms_have_one_bound(collector, monkeypatch):
     assert len(sizes) == 2
     assert len(json.dumps(answer["containers"])) <= sum(sizes)
     assert (len(answer["containers"]), answer["left_out"]) == (1, 1)
+
+
+def test_a_report_knows_the_hours_to_come_of_the_day_before(collector, root):
+    (root / PATH / SIDE).rmdir()
+    busy = IntervalDemand()
+    busy.add(WindowDemand(1.6), HOUR_S)
+    collector.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: busy})
+    for second in range(0, INTERVAL_S + 20, 10):
+        collector.tell(snapshot_at(second, 0.2))
+
+    (row,) = document.report(collector, 6 * HOUR_S, NOW + 320, has_demand=True)["containers"]
+
+    assert row["recommended"]["cpu_request_millis"] == pytest.approx(2000, rel=0.06)
+    assert any("a day ago" in reason for reason in row["reasons"])
+    assert unpack(b64decode(row["day_before"])).cpu.seconds == HOUR_S
 
 
 START_TICKS = 21

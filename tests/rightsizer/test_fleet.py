@@ -121,6 +121,33 @@ def starting(series):
     begun(series, "brief", 240, (0.9, 200), (0.9, 200)).hottest(0.9)
 
 
+def by_day(series):
+    """Add a container that rests in the window, and was busy a day ago, and its replaced twin."""
+    for name, labelled_as in (("day", "day-7c9f-x1"), ("new", "new-5b8d-x2")):
+        deployed(series, "daily", labelled_as, name)
+        Container(series, "daily", labelled_as).uses(0.2).sized(cpu_request=0.25)
+    for name, pod in (("day", "day-7c9f-x1"), ("new", "new-7c9f-x1")):
+        deployed(series, "daily", pod, name)
+        own = Container(series, "daily", pod)
+        times = range(series.now - 26 * 3600, series.now - 16 * 3600, SCRAPE_S)
+        cpus = counted(dict.fromkeys(times, 1.6), SCRAPE_S)
+        own_labels = {"cpu": "total", **own.labels, "id": f"/yesterday/{pod}"}
+        series.add("container_cpu_usage_seconds_total", own_labels, cpus)
+        owner = {"namespace": "daily", "pod": pod, "owner_kind": "ReplicaSet"}
+        owner |= {"owner_name": f"{name}-7c9f", "owner_is_controller": "true"}
+        series.gauge("kube_pod_owner", 1, times, **owner)
+        series.gauge(
+            "kube_replicaset_owner",
+            1,
+            times,
+            namespace="daily",
+            replicaset=f"{name}-7c9f",
+            owner_kind="Deployment",
+            owner_name=name,
+            owner_is_controller="true",
+        )
+
+
 def leaking(series):
     """Add two replicas that leak, and a container whose cache fills."""
     for number in range(2):
@@ -224,6 +251,7 @@ def address(tmp_path_factory):
         scaled,
         limited,
         starting,
+        by_day,
         leaking,
         surrounded,
         bounded,
@@ -344,6 +372,17 @@ def test_a_start_up_sets_no_request(address):
     assert any("of start-up used up to 2." in reason for reason in row["reasons"])
     assert whole["recommended"]["memory_request_bytes"] == 1080 * MIB
     assert whole["used"]["startup_s"] == 0
+
+
+@pytest.mark.parametrize("name", ["day", "new"])
+def test_the_hours_to_come_of_the_day_before_set_the_request(address, name):
+    row = by_owner(address, "daily")[f"Deployment/{name}"]
+    of_a_day = by_owner(address, "daily", "--hours", "48")[f"Deployment/{name}"]
+
+    assert row["recommended"]["cpu_request_millis"] == pytest.approx(2000, rel=0.06)
+    assert row["reasons"][1].startswith("a day ago the hours after this time of day needed more: ")
+    assert row["used"]["cpu_percentile"] == pytest.approx(0.2, rel=0.06)
+    assert not any("a day ago" in reason for reason in of_a_day["reasons"])
 
 
 def test_a_container_that_only_starts_is_judged_by_that(address):

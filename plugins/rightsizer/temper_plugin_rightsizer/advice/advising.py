@@ -26,7 +26,8 @@ def advise(
     """
     startup_reasons = _startup_reasons(demand)
     demand = judged(demand)
-    cpu = advise_cpu(demand, current.cpu_limit_millis, options)
+    day_before = demand.day_before and judged(demand.day_before)
+    cpu = advise_cpu(demand, current.cpu_limit_millis, options, day_before)
     memory = advise_memory(demand, current, options, leak)
     wanted = Resources(
         cpu_request_millis=_kept(cpu.request_millis, current.cpu_request_millis, options),

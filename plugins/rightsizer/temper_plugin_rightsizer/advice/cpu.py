@@ -2,7 +2,7 @@
 
 import math
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.records import Verdict
@@ -28,29 +28,53 @@ class CpuAdvice:
 
 
 def advise_cpu(
-    demand: IntervalDemand, limit_millis: int | None, options: AdviceOptions
+    demand: IntervalDemand,
+    limit_millis: int | None,
+    options: AdviceOptions,
+    day_before: IntervalDemand | None = None,
 ) -> CpuAdvice:
     """Return advice for *demand* of a container with the CPU limit *limit_millis*, or none.
 
     Without a hot thread the request is the percentile of the whole demand, with the margin. Each
-    hot thread gets a whole core, and the percentile of the rest is added with the margin.
+    hot thread gets a whole core, and the percentile of the rest is added with the margin. If
+    *day_before*, the demand that is likely to come next, needs a larger request, that counts.
     """
-    hot = hot_ranks(demand, options)
-    if hot:
-        rest = demand.rests[hot - 1].percentile(options.percentile)
-        request = round_up(hot * 1000 + options.margin * rest * 1000)
-    else:
-        rest = demand.cpu.percentile(options.percentile)
-        request = round_up(options.margin * rest * 1000)
-    limit, limit_reason = _limit(demand, limit_millis, request, options)
+    need = _need(demand, options)
+    reasons = [_request_reason(demand, need, options)]
+    later = _need(day_before, options) if day_before is not None else need
+    if later.request_millis > need.request_millis:
+        reasons.append(_day_before_reason(later, options))
+        hotter = max(need, later, key=lambda each: each.hot)
+        need = evolve(later, hot=hotter.hot, hot_threads=hotter.hot_threads)
+    limit, limit_reason = _limit(demand, limit_millis, need.request_millis, options)
     return CpuAdvice(
-        verdict=Verdict.EXCLUSIVE if hot else Verdict.SHARED,
-        request_millis=request,
+        verdict=Verdict.EXCLUSIVE if need.hot else Verdict.SHARED,
+        request_millis=need.request_millis,
         limit_millis=limit,
-        hot_threads=_hot_names(demand, hot),
-        hot_cores=hot,
-        reasons=(_request_reason(demand, hot, rest, request, options), *limit_reason),
+        hot_threads=need.hot_threads,
+        hot_cores=need.hot,
+        reasons=(*reasons, *limit_reason),
     )
+
+
+@frozen
+class _Need:
+    """The request that a demand needs.
+
+    ``hot`` is the number of hot threads, and ``rest`` the CPUs of all others.
+    """
+
+    request_millis: int
+    hot: int
+    rest: float
+    hot_threads: tuple[str, ...]
+
+
+def _need(demand: IntervalDemand, options: AdviceOptions) -> _Need:
+    hot = hot_ranks(demand, options)
+    rest = (demand.rests[hot - 1] if hot else demand.cpu).percentile(options.percentile)
+    request = round_up(hot * 1000 + options.margin * rest * 1000)
+    return _Need(request, hot, rest, _hot_names(demand, hot))
 
 
 def hot_ranks(demand: IntervalDemand, options: AdviceOptions) -> int:
@@ -96,22 +120,32 @@ def _limit(
     return limit_millis, ()
 
 
-def _request_reason(
-    demand: IntervalDemand, hot: int, rest: float, request: int, options: AdviceOptions
-) -> str:
-    share = f"P{options.percentile * 100:g}"
+def _request_reason(demand: IntervalDemand, need: _Need, options: AdviceOptions) -> str:
+    share, hot, rest = f"P{options.percentile * 100:g}", need.hot, need.rest
+    sum_of = _arithmetic(need, options)
     if not hot:
         busiest = demand.ranks[0].percentile(options.percentile) if demand.ranks else 0.0
         thread = f"the busiest thread used {busiest:.2f} CPUs" if busiest else "no thread was busy"
         return (
             f"{share} of the container is {rest:.2f} CPUs and {thread}, below {options.hot:g}: "
-            f"{options.margin:g} x {rest:.2f} = {cores(request)}"
+            f"{sum_of}"
         )
     uses = ", ".join(f"{used.percentile(options.percentile):.2f}" for used in demand.ranks[:hot])
     return (
         f"{hot} hot {'thread uses' if hot == 1 else 'threads use'} {uses} CPUs at {share}, "
-        f"the rest {rest:.2f}: {hot} + {options.margin:g} x {rest:.2f} = {cores(request)}"
+        f"the rest {rest:.2f}: {sum_of}"
     )
+
+
+def _day_before_reason(need: _Need, options: AdviceOptions) -> str:
+    hot = f" with {need.hot} hot {'thread' if need.hot == 1 else 'threads'}" if need.hot else ""
+    sum_of = _arithmetic(need, options)
+    return f"a day ago the hours after this time of day needed more{hot}: {sum_of}"
+
+
+def _arithmetic(need: _Need, options: AdviceOptions) -> str:
+    hot = f"{need.hot} + " if need.hot else ""
+    return f"{hot}{options.margin:g} x {need.rest:.2f} = {cores(need.request_millis)}"
 
 
 def _hot_names(demand: IntervalDemand, hot: int) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from temper_plugin_rightsizer.advice.advising import advise
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.records import Resources
 from temper_plugin_rightsizer.backtest.samples import Step
+from temper_plugin_rightsizer.demand.day_before import hours_to_come
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
 from temper_plugin_rightsizer.demand.interval import (
     IntervalDemand,
@@ -49,7 +50,10 @@ class Rule(Protocol):
 
 @define
 class ThreadRule:
-    """Temper's rule, by the steps of the last *window_s* seconds, and the peak of memory of all."""
+    """Temper's rule, by the steps of the last *window_s* seconds, and the peak of memory of all.
+
+    The steps of the day before that followed this time of day count as well.
+    """
 
     window_s: int = 6 * HOUR_S
     options: AdviceOptions = USUAL
@@ -57,19 +61,30 @@ class ThreadRule:
     _former: IntervalDemand = field(factory=IntervalDemand, init=False)
 
     def learn(self, step: Step) -> None:
-        """Take in a step. Of those before the window the peak of memory is kept."""
+        """Take in a step. Of those before the last day the peak of memory is kept."""
         self._steps.append((step.at, step.merged()))
-        while self._steps[0][0] <= step.at - self.window_s:
+        while self._steps[0][0] <= step.at - max(self.window_s, DAY_S):
             self._former.take_peak(self._steps.popleft()[1])
 
     def sizing(self) -> Sizing:
         """Return the advice for a container without requests and limits."""
-        demand = IntervalDemand()
-        for _, each in self._steps:
-            demand.merge(each)
-        demand.take_peak(self._former)
+        demand = self._demand()
         wanted = advise(demand, Resources(), self.options).recommended
         return Sizing((wanted.cpu_request_millis or 0) / 1000, wanted.memory_request_bytes or 0)
+
+    def _demand(self) -> IntervalDemand:
+        newest = self._steps[-1][0] if self._steps else 0
+        to_come = len(hours_to_come(newest, self.window_s))
+        demand = IntervalDemand()
+        demand.take_peak(self._former)
+        for at, each in self._steps:
+            if at > newest - self.window_s:
+                demand.merge(each)
+            else:
+                demand.take_peak(each)
+                if at <= newest - DAY_S + to_come:
+                    demand.add_day_before(each)
+        return demand
 
 
 @define

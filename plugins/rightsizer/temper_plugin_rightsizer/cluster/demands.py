@@ -85,7 +85,7 @@ class ClusterDemand:
                 self.elsewhere[node] = self.elsewhere.get(node, 0) + 1
                 continue
             demand = _demand(row)
-            if demand is None or demand.seconds > longest_s:
+            if demand is None or any(part.seconds > longest_s for part in _parts(demand)):
                 self.damaged += 1
                 continue
             key = workload, text(row, "container")
@@ -113,9 +113,21 @@ class ClusterDemand:
 def _demand(row: Row) -> IntervalDemand | None:
     """Return the histograms of a row. None if they are damaged."""
     try:
-        return unpack(b64decode(text(row, "demand"), validate=True))
+        demand = _unpacked(row, "demand")
+        demand.day_before = _unpacked(row, "day_before") if row.get("day_before") else None
     except (DamagedError, binascii.Error, ValueError):
         return None
+    return demand
+
+
+def _unpacked(row: Row, name: str) -> IntervalDemand:
+    return unpack(b64decode(text(row, name), validate=True))
+
+
+def _parts(demand: IntervalDemand) -> Iterator[IntervalDemand]:
+    yield demand
+    if demand.day_before is not None:
+        yield demand.day_before
 
 
 def _growth(row: Mapping[str, object]) -> Growth | None:

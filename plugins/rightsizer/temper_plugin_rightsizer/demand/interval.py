@@ -97,7 +97,8 @@ class IntervalDemand:
     alternate count as one hot thread, and a restart changes nothing. ``names`` has seconds by the
     name family of threads that used ``HOT_NAME`` CPUs or more. ``startup`` is the demand of the
     first minutes after a start of the container, which is not in the rest. ``floors`` has the least
-    working set by the begin of an interval. A reader of the history fills it, for one container.
+    working set by the begin of an interval. ``day_before`` is the demand that followed this time of
+    day a day ago, None if it is not known. A reader of the history fills both, for one container.
     """
 
     cpu: DemandHistogram = field(factory=cpu_histogram)
@@ -109,6 +110,7 @@ class IntervalDemand:
     counts: Counts = field(factory=Counts)
     startup: "IntervalDemand | None" = None
     floors: dict[int, Floor] = field(factory=dict, eq=False)
+    day_before: "IntervalDemand | None" = None
 
     def add(self, demand: WindowDemand, seconds: int) -> None:
         """Add a window of *seconds*."""
@@ -141,6 +143,13 @@ class IntervalDemand:
         if other.startup is not None:
             self.startup = self.startup or IntervalDemand()
             self.startup.merge(other.startup)
+        if other.day_before is not None:
+            self.add_day_before(other.day_before)
+
+    def add_day_before(self, other: "IntervalDemand") -> None:
+        """Add *other* to the demand that followed this time of day a day ago."""
+        self.day_before = self.day_before or IntervalDemand()
+        self.day_before.merge(other)
 
     @property
     def seconds(self) -> int:

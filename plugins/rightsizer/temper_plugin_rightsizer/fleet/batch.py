@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from temper_plugin_rightsizer.advice.quotas import Quotas
 from temper_plugin_rightsizer.advice.surroundings import Bounds
@@ -89,9 +89,8 @@ class Batch:
 
     def demands(self) -> Mapping[Key, FleetDemand]:
         """Return the demand of each container of a workload. Raises ValueError for damage."""
-        for usage in self.usages():
-            self._add(usage)
-        if self.found:
+        if self.cpu_demands():
+            self._add_day_before()
             self._add_throttling()
             self._add_kills()
             steady = self._memory_of_started()
@@ -99,6 +98,12 @@ class Batch:
             self._add_resources()
             self._add_floors()
             self._add_surroundings()
+        return self.found
+
+    def cpu_demands(self) -> Mapping[Key, FleetDemand]:
+        """Return the CPU demand only. Raises ValueError for damage."""
+        for usage in self.usages():
+            self._add(usage)
         return self.found
 
     def usages(self) -> Iterator[Usage]:
@@ -183,6 +188,17 @@ class Batch:
         if usage.threads is not None:
             demand.watched.add(replica.pod)
         demand.add(usage.points, self.window.step_s, self.starts.steps(replica), usage.threads)
+
+    def _add_day_before(self) -> None:
+        """Add the demand of the containers that followed this time of day, a day ago."""
+        window = self.window.day_before()
+        if window is None:
+            return
+        starts = Starts(window, self.starts.startup_s)
+        earlier = evolve(self, window=window, starts=starts)
+        for key, found in earlier.cpu_demands().items():
+            if key in self.found:
+                self.found[key].demand.add_day_before(found.demand)
 
     def _add_starts(self, begin: int, end: int) -> None:
         """Note the starts of containers since *begin*, and those that matter then."""

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from temper_plugin_rightsizer.demand.day_before import hours_to_come
+
 RATE_STEPS = 2
 """The steps that a rate is taken over, so that two scrapes are in it."""
 
@@ -36,6 +38,12 @@ class Window:
         if rest or not 0 <= step < self.steps:
             raise ValueError("a sample is of another time")
         return int(step)
+
+    def day_before(self) -> "Window | None":
+        """Return the time of the day before that followed this time of day. None if it is short."""
+        hours = hours_to_come(self.end, self.seconds)
+        steps = len(hours) // self.step_s
+        return Window(hours.stop, self.step_s, steps) if steps else None
 
     def pieces(self, most_steps: int) -> Iterator[tuple[int, int]]:
         """Yield the times of the first and last step of each piece of at most *most_steps*."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from attrs import define, evolve, field
 
 from temper_core import LayerPlan, MachineError, NodeLookup, Snapshot
+from temper_plugin_rightsizer.demand.day_before import hours_to_come
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand, window_demands
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupCounters, CgroupFiles
@@ -87,7 +88,8 @@ class Collector:
         The interval that is not over counts. Raises MachineError if the history cannot be read.
         """
         uids = {key.uid for key in self._containers}
-        demands = dict(self.history.read(int(now) - window_s, uids))
+        earlier = hours_to_come(now, window_s)
+        demands = dict(self.history.read(int(now) - window_s, uids, earlier))
         current: dict[ContainerKey, IntervalDemand] = {}
         for key, demand in (*self._current.items(), *self._apart(self._minute)):
             current.setdefault(key, IntervalDemand()).merge(demand)

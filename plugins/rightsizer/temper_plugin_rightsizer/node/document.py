@@ -110,5 +110,6 @@ def _with_demand(row: dict[str, Any], demand: IntervalDemand) -> dict[str, Any]:
     return {
         **row,
         "demand": b64encode(pack(demand)).decode(),
+        "day_before": demand.day_before and b64encode(pack(demand.day_before)).decode(),
         "growth": None if grown is None else asdict(grown),
     }

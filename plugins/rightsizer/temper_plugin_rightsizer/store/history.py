@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -152,14 +152,18 @@ class History:
             self._shrink(database)
 
     def read(
-        self, since: int, uids: Collection[str] | None = None
+        self,
+        since: int,
+        uids: Collection[str] | None = None,
+        day_before: Container[int] = (),
     ) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the merged demand of each container in the intervals from *since* on.
 
         Older intervals count with their peak of memory and their floors only. *since* is rounded
         down to the beginning of an interval of that age. *uids* are those of the pods, all by
-        default. The newest intervals are read first. What takes more than ``READ_S`` of CPU time is
-        left out: the demands then cover less time.
+        default. Intervals that begin in *day_before* are kept apart. The newest intervals are read
+        first. What takes more than ``READ_S`` of CPU time is left out: the demands then cover less
+        time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
         begins_at = self._rounded(since)
@@ -170,6 +174,8 @@ class History:
                 demands.setdefault(key, IntervalDemand()).merge(demand)
             elif key in demands:
                 demands[key].take_peak(demand)
+                if at in day_before:
+                    demands[key].add_day_before(demand)
             if time.thread_time() > ends_at:
                 break
         return demands
