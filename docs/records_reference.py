@@ -30,17 +30,64 @@ SECTIONS = {
 }
 """The modules of ``temper_core.records`` by the heading of their records."""
 ELSEWHERE = "Others"
+RATIO = "ratio, 1.0 is 100 %"
 UNITS = {
+    "_per_s": "per second",
     "_s": "seconds",
     "_us": "microseconds",
     "_bytes": "bytes",
     "_millis": "millicores",
     "_cores": "cores",
     "_mhz": "MHz",
-    "_ratio": "ratio, 1.0 is 100 %",
+    "_ratio": RATIO,
     "_ticks": "clock ticks",
 }
 """Units by the end of a field's name. Other units are in the words of the record."""
+COUNT = "count"
+NUMBERS = {
+    **dict.fromkeys(("cpus_used", "cpu_used", "short_lived_cpu_used", "run_delay"), "CPUs"),
+    **dict.fromkeys(("cpus", "cpuset", "affinity", "offline", "isolated"), "ids of CPUs"),
+    **dict.fromkeys(("avg10", "avg60", "avg300"), RATIO),
+    **dict.fromkeys(("at", "since"), "wall-clock seconds since 1970-01-01 UTC"),
+    **dict.fromkeys(("runs", "voluntary", "involuntary", "migrations", "switches"), "count or -1"),
+    **dict.fromkeys(("waits", "wakes", "lost", "tasks", "helpers", "calls", "unlisted"), COUNT),
+    **dict.fromkeys(("threads", "threads_seen", "niced", "own_nice", "astray"), "threads"),
+    **dict.fromkeys(("steered", "corrected", "kicked", "failures", "by_hook"), COUNT),
+    **dict.fromkeys(("descriptors", "series", "counts", "pressure_events"), COUNT),
+    "walk_ns": "nanoseconds",
+    "tid": "id of the thread",
+    "tgid": "id of the process",
+    "uid": "id of the user",
+    "cpu": "id of the CPU",
+    "core": "number of the core",
+    "socket": "number of the socket",
+    "node": "number of the NUMA node",
+    "llc": "number of the last-level cache",
+    "id": "id of the CPU",
+    "capacity": "1 to 1024",
+    "nice": "nice value, -20 to 19",
+    "rt_priority": "priority of sched(7), 0 to 99",
+    "weight": "weight of the engine, 100 is usual",
+    "PodSample.weight": "`cpu.weight`, 1 to 10000",
+    "Matcher.value": "what the kind compares with",
+    "MetricSample.value": "unit of the family",
+    "stock": "in `unit`",
+    "priority": "priority of the pod's class",
+    "evidence": "numbers of the finding by name",
+    **dict.fromkeys(("cpus_min", "cpus_max"), "count of CPUs"),
+    **dict.fromkeys(("cores", "threads_per_core", "sockets", "numa_nodes", "llcs"), COUNT),
+    **dict.fromkeys(("unthrottled_pressure", "profile_coverage"), RATIO),
+    **dict.fromkeys(("util", "util_range", "cpu_fraction"), RATIO),
+    "cpu_share": "CPUs",
+    "hints": "number of the hint by layer",
+    "confidence": "0.0 to 1.0",
+    "generation": "number of the plan since the agent's start",
+    "schema_version": "version",
+    "status": "status of HTTP",
+    **dict.fromkeys(("bounds", "total"), "unit of the values"),
+    **dict.fromkeys(("tiers_only", "profile", "spread"), "in `unit`"),
+}
+"""Units of numbers by the name of a field. That of one record is ``Record.field``."""
 RECORDS = "temper_core.records."
 _ATTRIBUTES = re.compile(r"^Attributes:\n((?:(?: {4}.*)?\n?)*)", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^(\w+): ", re.MULTILINE)
@@ -108,7 +155,7 @@ def _rendered(record: type) -> str:
             ("value", "name"), ((f"`{each.value}`", f"`{each.name}`") for each in record)
         )
     elif attrs.has(record):
-        rows = [_row(field, attributes) for field in _fields(record)]
+        rows = [_row(record, field, attributes) for field in _fields(record)]
         table = _table(("field", "type", "default", "unit or meaning"), rows)
     else:
         table = ""
@@ -116,10 +163,19 @@ def _rendered(record: type) -> str:
     return "\n".join(filter(None, (f"### `{record.__name__}`\n", words, table, members))) + "\n"
 
 
-def _row(field: "attrs.Attribute[Any]", attributes: dict[str, str]) -> tuple[str, ...]:
-    unit = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
+def _row(
+    record: type, field: "attrs.Attribute[Any]", attributes: dict[str, str]
+) -> tuple[str, ...]:
+    ending = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
+    named = NUMBERS.get(f"{record.__name__}.{field.name}", NUMBERS.get(field.name, ""))
+    unit = (named if holds_numbers(field.type) else "") or ending
     meaning = attributes.get(field.name, "")
     return f"`{field.name}`", f"`{_type_text(field.type)}`", _default(field), meaning or unit
+
+
+def holds_numbers(kind: object) -> bool:
+    """Whether a field of the type *kind* has a number, or several."""
+    return kind in (int, float) or any(map(holds_numbers, get_args(kind)))
 
 
 def _type_text(kind: object) -> str:

@@ -46,11 +46,23 @@ def test_a_public_record_is_told_with_all_of_its_fields(record):
         ("Event", "| `at` | `float` | required | Its time in wall-clock seconds. |"),
         ("Severity", "| `warning` | `WARNING` |"),
         ("OpenPodSource", "| `close()` | Release all resources of the source. |"),
-        ("PressureLine", "| `avg10` | `float` | required |  |"),
+        ("PressureLine", "| `avg10` | `float` | required | ratio, 1.0 is 100 % |"),
+        ("ThreadSample", "| `cpu_used` | `float` | required | CPUs |"),
+        ("Figure", "| `spread` | `float` | required | in `unit` |"),
     ],
 )
 def test_a_field_is_told_with_type_default_and_unit(record, row):
     assert row in PARTS[record].splitlines()
+
+
+NUMBER = re.compile(r"^\| (`\w+`) \| `[^|]*\b(?:int|float)\b.*\| ([^|]*) \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("record", PARTS)
+def test_a_number_is_told_with_its_unit_or_meaning(record):
+    rows = NUMBER.findall(PARTS[record].replace("\\|", "or"))
+
+    assert [name for name, meaning in rows if not meaning.strip()] == []
 
 
 def test_a_record_within_a_public_one_is_on_the_page_too():
