@@ -28,6 +28,7 @@ BREAKING = {
     "PrivatePIDs": "the host's threads",
     "ProtectProc": "threads of all users",
     "ProcSubset": "/proc/pressure and /proc/sys",
+    "ExecReload": "the agent, which SIGHUP ends and which reads settings at its start alone",
     "MemoryHigh": "the kernel throttles a load beyond it so far that it never ends",
 }
 """Directives under which something that the agent uses is gone."""
