@@ -10,7 +10,7 @@ from temper_plugin_console.top.view import PANES, SORTS
 PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
 
-@pytest.mark.parametrize("key", [*SORTS, "q", "?", "/"])
+@pytest.mark.parametrize("key", [*SORTS, "t", "-", "q", "?", "/"])
 def test_a_key_is_in_the_table(key):
     assert any(f"`{key}`" in line for line in PAGE.splitlines() if line.startswith("| `"))
 

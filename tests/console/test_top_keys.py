@@ -25,6 +25,10 @@ def pressed(*keys, view=None):
         ("ü字".encode(), ["ü", "字"]),
         (b"\x1b[1;5C\x1b[200~x\x1b[201~", ["x"]),
         (b"\x00\x01\x02", []),
+        (b"\x1b[<0;12;5M\x1b[<0;12;5m", ["click 12 5"]),
+        (b"\x1b[<16;3;4M", ["click 3 4"]),
+        (b"\x1b[<64;1;1M\x1b[<65;1;1M", ["wheel-up", "wheel-down"]),
+        (b"\x1b[<2;1;1M\x1b[<32;1;1M\x1b[<;;M", []),
         (b"\xff", ["\N{REPLACEMENT CHARACTER}"]),
         (b"\x1b[" + b"1" * 40 + b"Ax", []),
     ],
@@ -112,3 +116,24 @@ def test_scrolling_stops_at_the_top():
     assert pressed("down", "down", "up").first == 1
     assert pressed("up", "page-up", "k").first == 0
     assert pressed("page-down", "home").first == 0
+
+
+def test_a_scroll_of_the_wheel_is_three_rows():
+    assert pressed("wheel-down", "wheel-down", "wheel-up").first == 3
+
+
+def test_t_shows_the_threads_as_a_tree_and_back():
+    view = pressed("2", "t")
+
+    assert (view.pane, view.is_tree) == ("threads", True)
+    assert not pressed("t", "t").is_tree
+
+
+def test_all_groups_fold_and_one_is_turned_back():
+    folded = pressed("t", "-")
+    turned = folded.turned(("shop/web",))
+
+    assert folded.is_folded(("shop/web",))
+    assert not turned.is_folded(("shop/web",))
+    assert turned.is_folded(("shop/db",))
+    assert not pressed("+", view=turned).is_folded(("shop/db",))

@@ -169,6 +169,40 @@ def test_keys_sort_switch_panes_help_and_scroll(top):
     terminal.wait_for(lambda lines: any("q, Ctrl-C" in line for line in lines), "help")
 
 
+def test_the_mouse_folds_the_tree_sorts_and_chooses_a_pane(top):
+    terminal = top(width=100, height=40)
+    terminal.wait_for(is_drawn, "screen")
+    terminal.press("t/python\r")
+    lines = terminal.wait_for(lambda lines: place_of(lines, "  - python"), "group of the process")
+
+    click(terminal, *place_of(lines, "  - python"))
+    terminal.wait_for(lambda lines: place_of(lines, "  + python"), "folded group")
+    click(terminal, *place_of(terminal.screen(), "wait  "))
+    terminal.wait_for(lambda lines: "sorted by wait" in title(lines, "threads"), "other order")
+    click(terminal, *place_of(terminal.screen(), "[1] cpus"))
+    terminal.press("\t")  # from the clicked pane to the one after it
+
+    terminal.wait_for(lambda _: "\x1b[7m[2] layers" in terminal.written, "chosen pane")
+
+
+def place_of(lines, words):
+    """Return column and line of *words*, from 0, None where they are not."""
+    found = ((line.find(words), number) for number, line in enumerate(lines))
+    return next(((column, number) for column, number in found if column >= 0), None)
+
+
+def click(terminal, column, line):
+    terminal.press(f"\x1b[<0;{column + 1};{line + 1}M\x1b[<0;{column + 1};{line + 1}m")
+
+
+def test_without_the_mouse_the_terminal_keeps_its_clicks(top):
+    terminal = top("--no-mouse")
+
+    terminal.wait_for(is_drawn, "screen")
+
+    assert "?1000" not in terminal.written
+
+
 def row_after_titles(lines):
     """Return the tid of the first row of threads."""
     titles = [n for n, line in enumerate(lines) if line.lstrip().startswith("tid ")]

@@ -62,6 +62,9 @@ def test_no_document_upsets_the_screen(document, width, height, chosen):
         drawn = screen(PaneInput(document), View(pane=chosen, sort=sort, kept="a"), width, height)
 
         assert len(drawn.lines) == height
+    tree = screen(PaneInput(document), View(is_tree=True), width, height)
+    assert len(tree.lines) == height
+    assert len(tree.places) <= height
     assert all(line.plain.isprintable() for line in whole_text(PaneInput(document), 10_000))
 
 
@@ -296,3 +299,13 @@ def test_a_pipe_gets_every_row_of_every_pane(view):
     told = "\n".join(line.plain for line in whole_text(PaneInput(document), 10_000))
 
     assert all(f"worker-{n} " in told for n in range(1, 301))
+
+
+@pytest.mark.parametrize("width", range(60, 140, 4))
+def test_a_number_is_not_shortened_in_favour_of_a_name(view, width):
+    threads = (a_thread(comm="x" * 15, process="y" * 15, pod="a-pod-of-a-long-name", cpu_used=0.5),)
+    seen = PaneInput(an_observation(view.last, threads=threads))
+
+    [row] = pane(lines_of(seen, width=width), 4)[1:2]
+
+    assert " 50.0%  10.0%" in row

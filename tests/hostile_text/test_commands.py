@@ -145,7 +145,11 @@ COMMANDS = {
     "safe-mode": [("status", *SETTINGS), ("on", *SETTINGS, "--reason", ARGUMENT)],
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
     "simulate": [("recording",), ("live-recording",)],
-    "top": [(*SETTINGS, "--once"), (*SETTINGS, "--iterations", "2", "--interval", "0.2")],
+    "top": [
+        (*SETTINGS, "--once"),
+        (*SETTINGS, "--iterations", "2", "--interval", "0.2"),
+        (*SETTINGS, "--iterations", "1", "--no-mouse"),
+    ],
     "trace analyze": [("trace.txt",), ("trace.txt", "--output", "html"), (ARGUMENT,)],
     "trace compare": [("trace.txt", "trace.txt")],
     "trace capture": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],

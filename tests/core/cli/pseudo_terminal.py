@@ -14,6 +14,8 @@ from contextlib import suppress
 
 from tests.patience import PATIENCE_S
 
+USUAL = {"?1049": False, "?25": True, "?7": True, "?1000": False, "?1006": False}
+"""Modes of xterm: another screen, the cursor, automatic margins, the mouse and its format."""
 CONTROL = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])")
 
 
@@ -74,10 +76,10 @@ class PseudoTerminal:
         """Whether the terminal's settings, screen, cursor and margins are as they were."""
         state = self._state()
         settings = termios.tcgetattr(self.follower) == self.before
-        return settings and state == {"?1049": False, "?25": True, "?7": True}
+        return settings and state == USUAL
 
     def _state(self):
-        state = {"?1049": False, "?25": True, "?7": True}
+        state = dict(USUAL)
         for name, letter in CONTROL.findall(self.written):
             if name in state and letter in "hl":
                 state[name] = letter == "h"

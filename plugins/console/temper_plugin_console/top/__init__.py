@@ -31,12 +31,19 @@ TERMINALS_WITHOUT_CURSOR = ("", "dumb", "unknown")
 )
 @click.option("--once", is_flag=True, help="Print one screen and end.")
 @click.option("--iterations", type=click.IntRange(min=1), help="End after this many screens.")
+@click.option(
+    "--mouse/--no-mouse",
+    "has_mouse",
+    default=True,
+    help="Take clicks and the wheel on a terminal. With --no-mouse the terminal selects text.",
+)
 @save_option
 @settings_option
 def command(
     interval: float,
     once: bool,
     iterations: int | None,
+    has_mouse: bool,
     save: Path | None,
     settings_path: Path | None,
 ) -> None:
@@ -54,12 +61,12 @@ def command(
         return
     most = 1 if once else iterations
     try:
-        _show(lambda threads: ask_observation(settings, threads), interval, most)
+        _show(lambda threads: ask_observation(settings, threads), interval, most, has_mouse)
     except KeyboardInterrupt:
         return
 
 
-def _show(ask: "Ask", interval: float, most: int | None) -> None:
+def _show(ask: "Ask", interval: float, most: int | None, has_mouse: bool) -> None:
     from temper_core import VisibleConsole
     from temper_plugin_console.top.looks import FEW, ObservationPoller
 
@@ -75,7 +82,7 @@ def _show(ask: "Ask", interval: float, most: int | None) -> None:
         return
     from temper_plugin_console.top.watching import watch
 
-    watch(console, looks, interval, most)
+    watch(console, looks, interval, most, has_mouse=has_mouse)
 
 
 def _save(path: Path, ask: "Ask", interval: float) -> None:

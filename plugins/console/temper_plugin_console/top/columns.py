@@ -25,7 +25,8 @@ def _plain(_: Row) -> str:
 class Column:
     """One column: the text of its cell for a row, and the style of the cell.
 
-    ``least`` is the width in cells to which it may be shortened, but not below that of the title.
+    ``least`` is the width in cells to which it may be shortened, but not below that of the title. A
+    column of numbers, which are at its right, is never shortened.
     Columns are left out by ``rank``, the highest first. One of rank 0 always stays.
     """
 
@@ -75,7 +76,7 @@ def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: in
     """Return the width of every column, 0 for those that are left out."""
     sizes = [_natural_width(column, n, cells) for n, column in enumerate(columns)]
     least = [
-        min(size, max(len(column.title), column.least))
+        size if column.right else min(size, max(len(column.title), column.least))
         for column, size in zip(columns, sizes, strict=True)
     ]
     kept = _kept(columns, cells, least, width)

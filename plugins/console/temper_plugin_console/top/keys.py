@@ -1,6 +1,7 @@
 """Decodes the bytes of a terminal: special keys by name, characters as they are."""
 
 import codecs
+import re
 
 from attrs import define, field
 
@@ -26,6 +27,12 @@ SEQUENCES = {
     "6~": "page-down",
 }
 LONGEST_SEQUENCE = 16
+BUTTON = re.compile(r"<(\d{1,3});(\d{1,4});(\d{1,4})M")
+"""A pressed button with column and line from 1 (xterm's control sequences, SGR mouse mode)."""
+MODIFIERS = 0b11100
+"""The bits of shift, meta and control in the number of a button."""
+LEFT = 0
+WHEEL = {64: "wheel-up", 65: "wheel-down"}
 
 
 @define
@@ -60,7 +67,17 @@ class KeyReader:
         """Read ``ESC [ parameters final``, where the final one is a letter or a tilde."""
         for at, letter in enumerate(text[2 : 2 + LONGEST_SEQUENCE], start=3):
             if "@" <= letter <= "~":
-                return SEQUENCES.get(text[2:at], ""), text[at:]
+                sequence = text[2:at]
+                return SEQUENCES.get(sequence) or _button(sequence), text[at:]
         if len(text) < 2 + LONGEST_SEQUENCE:
             self._held = text
         return "", ""
+
+
+def _button(sequence: str) -> str:
+    """Return ``click COLUMN LINE`` of the left button, the turn of the wheel, or nothing."""
+    found = BUTTON.fullmatch(sequence)
+    if found is None:
+        return ""
+    button = int(found[1]) & ~MODIFIERS
+    return f"click {found[2]} {found[3]}" if button == LEFT else WHEEL.get(button, "")

@@ -27,7 +27,7 @@ Ask = Callable[[int], Mapping[str, Any]]
 
 def threads_for(view: View, height: int) -> int:
     """Return the number of threads to request for *view* on *height* lines."""
-    if view.pane == "threads" and (view.sort != "cpu" or view.filter or view.first):
+    if view.pane == "threads" and (view.sort != "cpu" or view.filter or view.first or view.is_tree):
         return MANY
     return max(FEW, height)
 

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from temper_core.observed import Row
 from temper_plugin_console.top.columns import table_lines
 from temper_plugin_console.top.cpu_map import map_lines
 from temper_plugin_console.top.history import History, history_key, sparkline
-from temper_plugin_console.top.panes import COLUMNS, listed
+from temper_plugin_console.top.panes import COLUMNS, TREE, listed
+from temper_plugin_console.top.places import Place
 from temper_plugin_console.top.processes import Process
 from temper_plugin_console.top.view import PANES, View
 from temper_plugin_console.top.waits import window_of
@@ -44,6 +45,7 @@ class PaneBox:
     width: int
     rows: Sequence[Row] = ()
     ready: "Sequence[Text] | None" = None
+    is_tree: bool = False
 
     @property
     def needed(self) -> int:
@@ -64,7 +66,18 @@ class PaneBox:
         if self.ready is not None:
             return [self.title, *self.ready[first : first + room]][:height]
         shown = self.rows[first : first + room]
-        return [self.title, *table_lines(COLUMNS[self.name], shown, self.width)][:height]
+        columns = TREE if self.is_tree else COLUMNS[self.name]
+        return [self.title, *table_lines(columns, shown, self.width)][:height]
+
+    def places(self, height: int, first: int = 0) -> list[Place]:
+        """Return the place of each line that ``lines`` returns."""
+        usual = Place(self.name, width=self.width)
+        room = max(0, height - self._titles)
+        if self.ready is not None:
+            return [usual] * min(height, 1 + len(self.ready[first : first + room]))
+        shown = self.rows[first : first + room]
+        branches = [evolve(usual, branch=row.get("branch", ())) for row in shown]
+        return [usual, evolve(usual, has_heads=True), *branches][:height]
 
 
 def boxes(pane_input: PaneInput, view: View, panes: Sequence[str], width: int) -> list[PaneBox]:
@@ -87,8 +100,10 @@ def _box(pane: str, pane_input: PaneInput, view: View, width: int) -> PaneBox:
     filtered = f", only {view.filter!r}" if view.filter else ""
     if not listed_rows:
         return PaneBox(pane, _title(pane, f"none{filtered}", view), width, ready=[])
-    title = _title(pane, f"{len(listed_rows)}, sorted by {view.sort}{filtered}", view)
-    return PaneBox(pane, title, width, listed_rows)
+    is_tree = pane == "threads" and view.is_tree
+    shape = "a tree, " if is_tree else ""
+    title = _title(pane, f"{len(listed_rows)}, {shape}sorted by {view.sort}{filtered}", view)
+    return PaneBox(pane, title, width, listed_rows, is_tree=is_tree)
 
 
 def _title(pane: str, remark: str, view: View) -> "Text":

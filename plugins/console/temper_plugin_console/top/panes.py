@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from attrs import asdict
+from attrs import asdict, evolve
 
 from temper_core.observed import (
     Row,
@@ -20,6 +20,7 @@ from temper_core.observed import (
 )
 from temper_plugin_console.top.columns import Column
 from temper_plugin_console.top.processes import Process
+from temper_plugin_console.top.tree import tree_rows
 from temper_plugin_console.top.view import View
 from temper_plugin_console.top.waits import WAITS, wait_rows, window_of
 
@@ -41,7 +42,10 @@ def listed(
     """Return the rows of *pane* that match the filter of *view*, in its order."""
     pattern = view.filter.casefold()
     matching = [row for row in _all_rows(pane, document, processes) if _holds(row, pattern)]
-    return sorted(matching, key=_ORDERS[pane][view.sort])
+    order = _ORDERS[pane][view.sort]
+    if pane == "threads" and view.is_tree:
+        return tree_rows(matching, view, order)
+    return sorted(matching, key=order)
 
 
 def _all_rows(pane: str, document: Row, processes: Mapping[int, Process]) -> list[Row]:
@@ -110,6 +114,17 @@ def _process_memory(row: Row) -> str:
 
 def _count(key: str) -> Callable[[Row], str]:
     return lambda row: count_text(count(row, key))
+
+
+def _of_single_threads(column: Column) -> Column:
+    """Return *column*, empty for a group of threads that has no value of its own."""
+    read = column.read
+
+    def of_row(row: Row) -> str:
+        cell = read(row)
+        return "" if cell == NOTHING and "branch" in row else cell
+
+    return evolve(column, read=of_row)
 
 
 def _text(key: str) -> Callable[[Row], str]:
@@ -198,6 +213,8 @@ PODS: Sequence[Column] = (
     Column("threads", _count("threads"), right=True),
     Column("memory", _memory, right=True, rank=1),
 )
+
+
 THREADS: Sequence[Column] = (
     Column("tid", _count("tid"), right=True),
     Column("thread", thread_name, least=15),
@@ -213,6 +230,11 @@ THREADS: Sequence[Column] = (
     Column("memory", _process_memory, right=True, rank=7),
     Column("process", _text("process"), rank=8),
 )
+TREE: Sequence[Column] = (
+    Column("thread", _text("label"), least=20),
+    *(_of_single_threads(column) for column in THREADS if column.title not in ("thread", "pod")),
+)
+"""The columns of the threads as a tree."""
 COLUMNS: Mapping[str, Sequence[Column]] = {
     "layers": LAYERS,
     "pods": PODS,

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.observed import Row, count, headline, number, pressure_of, rows, table, text
 from temper_plugin_console.top.pane_boxes import PaneBox, PaneInput, boxes
 from temper_plugin_console.top.panes import share_text
+from temper_plugin_console.top.places import Place
 from temper_plugin_console.top.view import PANES, View
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ SIDE_BY_SIDE = 190
 GAP = 2
 LEFT_SHARE = 0.58
 MIB = 1 << 20
-KEYS = "q quit  1-5/tab pane  c/w/n sort  / filter  space pause  ? help"
+KEYS = "q quit  1-5/tab pane  c/w/n sort  t tree  / filter  space pause  ? help"
 HELP = (
     "q, Ctrl-C       end",
     "1-5, tab        give a pane most of the screen",
     "c, w, n         sort by CPU, by waiting, by name",
+    "t, -, +         threads as a tree; fold all groups, unfold them",
+    "mouse           click: choose a pane, sort by a column, fold a group; the wheel scrolls",
     "/               show only rows with a text: pod, thread, process, user, layer; Enter keeps",
     "                it, Escape removes it",
     "arrows, j, k    scroll; PageUp, PageDown, Home and End too",
@@ -38,12 +41,20 @@ HELP = (
 )
 
 
+_Body = tuple["list[Text]", int, Sequence[Sequence[Place]]]
+"""Lines of panes, the rows by which the chosen one is scrolled, and the places of each line."""
+
+
 @frozen
 class Screen:
-    """The lines of a screen, and the rows by which its chosen pane is really scrolled."""
+    """The lines of a screen, and the rows by which its chosen pane is really scrolled.
+
+    ``places`` has the places of each line, none for lines of no pane.
+    """
 
     lines: "Sequence[Text]"
     first: int = 0
+    places: Sequence[Sequence[Place]] = ()
 
 
 def whole_text(pane_input: PaneInput, width: int) -> "list[Text]":
@@ -58,16 +69,17 @@ def screen(pane_input: PaneInput, view: View, width: int, height: int) -> Screen
     """Return exactly *height* lines of at most *width* cells."""
     header = _header(pane_input.document)
     body, first = max(0, height - len(header) - 1), 0
+    places: Sequence[Sequence[Place]] = ()
     if view.is_helping:
         lines = _fill(_help(), body)
     elif width >= SIDE_BY_SIDE:
-        lines, first = _beside(pane_input, view, width, body)
+        lines, first, places = _beside(pane_input, view, width, body)
     else:
-        lines, first = _stacked(boxes(pane_input, view, PANES, width), view, body)
+        lines, first, places = _stacked(boxes(pane_input, view, PANES, width), view, body)
     whole = [*[*header, *lines][: max(0, height - 1)], _footer(pane_input, view)][:height]
     for line in whole:
         line.truncate(width, overflow="ellipsis")
-    return Screen(whole, first)
+    return Screen(whole, first, [*[()] * len(header), *places][:height])
 
 
 def _blank() -> "Text":
@@ -187,28 +199,33 @@ def arranged(needed: Mapping[str, int], chosen: str, height: int) -> Mapping[str
     return heights
 
 
-def _stacked(panes: Sequence[PaneBox], view: View, height: int) -> "tuple[list[Text], int]":
-    """Put *panes* below one another. Return their lines, and the chosen one's scrolled rows."""
+def _stacked(panes: Sequence[PaneBox], view: View, height: int) -> "_Body":
+    """Put *panes* below one another."""
     heights = arranged({box.name: box.needed for box in panes}, view.pane, height)
-    lines, first = [], 0
+    first = 0
+    lines: list[Text] = []
+    places: list[Sequence[Place]] = []
     for box in panes:
         start = 0
         if box.name == view.pane:
             start = first = min(view.first, box.last_start(heights[box.name]))
         lines += box.lines(heights[box.name], start)
-    return _fill(lines, height), first
+        places += [(place,) for place in box.places(heights[box.name], start)]
+    return _fill(lines, height), first, places + [()] * (height - len(places))
 
 
-def _beside(pane_input: PaneInput, view: View, width: int, height: int) -> "tuple[list[Text], int]":
+def _beside(pane_input: PaneInput, view: View, width: int, height: int) -> "_Body":
     """Put the chosen pane on the left, and all others on the right."""
     from rich.text import Text
 
     left_width = int(width * LEFT_SHARE)
     others = [pane for pane in PANES if pane != view.pane]
-    left, first = _stacked(boxes(pane_input, view, (view.pane,), left_width), view, height)
-    right, _ = _stacked(boxes(pane_input, view, others, width - left_width - GAP), view, height)
+    left, first, here = _stacked(boxes(pane_input, view, (view.pane,), left_width), view, height)
+    right_width = width - left_width - GAP
+    right, _, there = _stacked(boxes(pane_input, view, others, right_width), view, height)
     lines = []
     for left_line, right_line in zip(left, right, strict=True):
         left_line.truncate(left_width, overflow="ellipsis", pad=True)
         lines.append(Text.assemble(left_line, " " * GAP, right_line))
-    return lines, first
+    moved = [[evolve(place, left=left_width + GAP) for place in places] for places in there]
+    return lines, first, [[*places, *beside] for places, beside in zip(here, moved, strict=True)]

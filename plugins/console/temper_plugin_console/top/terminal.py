@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J"
 LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 """Another screen, no cursor, no automatic margins (xterm's control sequences); and back."""
+MOUSE_ON, MOUSE_OFF = "\x1b[?1000h\x1b[?1006h", "\x1b[?1006l\x1b[?1000l"
+"""Report the buttons of the mouse, with places in decimal digits (SGR); and no more."""
 CLEAR = "\x1b[2J"
 DEFAULT_SIZE = (80, 24)
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -67,6 +69,7 @@ class Terminal:
     _console: "Console"
     _bell: socket.socket
     _keys_from: int | None
+    _has_mouse: bool = False
     _before: list[Any] | None = None
     _drawn: list[str] = field(factory=list)
     _size: tuple[int, int] = (0, 0)
@@ -82,7 +85,7 @@ class Terminal:
             self._before = termios.tcgetattr(self._keys_from)
             tty.setcbreak(self._keys_from, termios.TCSANOW)
         self._drawn, self._size = [], (0, 0)
-        self._write(ENTER)
+        self._write(ENTER + (MOUSE_ON if self._has_mouse else ""))
 
     def leave(self) -> None:
         """Restore the terminal, if it still exists."""
@@ -90,7 +93,7 @@ class Terminal:
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(self._keys_from, termios.TCSANOW, self._before)
             self._before = None
-        self._write(LEAVE)
+        self._write((MOUSE_OFF if self._has_mouse else "") + LEAVE)
 
     def draw(self, lines: "Sequence[Text]") -> None:
         """Write *lines* from the top, as far as they have changed."""
@@ -171,15 +174,18 @@ class WakeupPipe:
 
 
 @contextlib.contextmanager
-def full_screen(console: "Console") -> Iterator[tuple[Terminal, WakeupPipe]]:
-    """Take over the terminal, and restore it at any end.
+def full_screen(
+    console: "Console", *, has_mouse: bool = False
+) -> Iterator[tuple[Terminal, WakeupPipe]]:
+    """Take over the terminal, with the mouse if asked to, and restore it at any end.
 
     On SIGTERM and SIGHUP the terminal is restored, and then the process ends by that signal.
     """
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)
-    terminal = Terminal(console, ours, sys.stdin.fileno() if _has_keys() else None)
+    keys_from = sys.stdin.fileno() if _has_keys() else None
+    terminal = Terminal(console, ours, keys_from, has_mouse and keys_from is not None)
     killed_by = 0
     with ours, theirs:
         try:

@@ -8,14 +8,20 @@ PANES = ("cpus", "layers", "pods", "threads", "waits")
 SORTS: Mapping[str, str] = {"c": "cpu", "w": "wait", "n": "name"}
 LONGEST_FILTER = 64
 PAGE = 10
+WHEEL_ROWS = 3
 TO_THE_END = 1_000_000
+
+
+Branch = tuple[str, ...]
+"""A group of the tree of threads: pod, container and process, as far as they are given."""
 
 
 @frozen
 class View:
     """The pane that has most of the screen, its order, its filter and its scrolled rows.
 
-    ``typed`` is the filter while it is being typed, None otherwise.
+    ``typed`` is the filter while it is being typed, None otherwise. ``all_folded`` is the state of
+    the groups of the tree, and ``turned_branches`` those of the other state.
     """
 
     pane: str = "threads"
@@ -26,11 +32,22 @@ class View:
     is_paused: bool = False
     is_helping: bool = False
     is_ended: bool = False
+    is_tree: bool = False
+    all_folded: bool = False
+    turned_branches: frozenset[Branch] = frozenset()
 
     @property
     def filter(self) -> str:
         """The text that rows must contain, as far as it is typed."""
         return self.kept if self.typed is None else self.typed
+
+    def is_folded(self, branch: Branch) -> bool:
+        """Whether the tree shows a group without what is in it."""
+        return self.all_folded != (branch in self.turned_branches)
+
+    def turned(self, branch: Branch) -> "View":
+        """Return the view with a group folded that was not, or the other way round."""
+        return evolve(self, turned_branches=self.turned_branches ^ {branch})
 
 
 def after_key(view: View, key: str) -> View:
@@ -65,6 +82,10 @@ def _turned(view: View, by: int) -> View:
     return evolve(view, pane=PANES[number], first=0)
 
 
+def _all_groups(view: View, *, are_folded: bool) -> View:
+    return evolve(view, all_folded=are_folded, turned_branches=frozenset(), first=0)
+
+
 _MEANINGS: Mapping[str, Callable[[View], View]] = {
     "q": lambda view: evolve(view, is_ended=True),
     " ": lambda view: evolve(view, is_paused=not view.is_paused),
@@ -73,6 +94,9 @@ _MEANINGS: Mapping[str, Callable[[View], View]] = {
     "h": lambda view: evolve(view, is_helping=not view.is_helping),
     "tab": lambda view: _turned(view, 1),
     "back-tab": lambda view: _turned(view, -1),
+    "t": lambda view: evolve(view, pane="threads", is_tree=not view.is_tree, first=0),
+    "-": lambda view: _all_groups(view, are_folded=True),
+    "+": lambda view: _all_groups(view, are_folded=False),
     "escape": lambda view: evolve(view, kept="", is_helping=False, first=0),
     "home": lambda view: evolve(view, first=0),
 }
@@ -84,4 +108,6 @@ _STEPS: Mapping[str, int] = {
     "page-up": -PAGE,
     "page-down": PAGE,
     "end": TO_THE_END,
+    "wheel-up": -WHEEL_ROWS,
+    "wheel-down": WHEEL_ROWS,
 }

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from attrs import evolve
 
 from temper_plugin_console.top.looks import ObservationPoller, threads_for
-from temper_plugin_console.top.screen import screen
+from temper_plugin_console.top.places import after_click, clicked
+from temper_plugin_console.top.screen import Screen, screen
 from temper_plugin_console.top.terminal import HUNG_UP, RESIZED, Terminal, full_screen
 from temper_plugin_console.top.view import View, after_key
 
@@ -15,9 +16,16 @@ if TYPE_CHECKING:
 UNTIL_SOMETHING_HAPPENS = 3_600.0
 
 
-def watch(console: "Console", looks: ObservationPoller, interval: float, most: int | None) -> None:
+def watch(
+    console: "Console",
+    looks: ObservationPoller,
+    interval: float,
+    most: int | None,
+    *,
+    has_mouse: bool = False,
+) -> None:
     """Show the observations of *looks* until q is pressed, or until *most* were shown."""
-    with full_screen(console) as (terminal, bell):
+    with full_screen(console, has_mouse=has_mouse) as (terminal, bell):
         looks.call_back(bell.ring)
         _Watching(terminal, looks, interval).run(most)
 
@@ -31,6 +39,7 @@ class _Watching:
         self._interval = interval
         self._view = View()
         self._seen = looks.seen
+        self._drawn = Screen(())
 
     def run(self, most: int | None) -> None:
         shown = 1
@@ -50,8 +59,18 @@ class _Watching:
             if key == HUNG_UP:
                 self._view = evolve(self._view, is_ended=True)
             elif key != RESIZED:
-                self._view = after_key(self._view, key)
+                self._view = self._after(key)
         return bool(keys)
+
+    def _after(self, key: str) -> View:
+        place = clicked(key)
+        if place is None:
+            return after_key(self._view, key)
+        column, line = place
+        if line >= len(self._drawn.places):
+            return self._view
+        text = self._drawn.lines[line].plain
+        return after_click(self._view, self._drawn.places[line], text, column)
 
     def _pause(self) -> float:
         if self._view.is_paused:
@@ -65,6 +84,6 @@ class _Watching:
 
     def _draw(self) -> None:
         width, height = self._terminal.size()
-        drawn = screen(self._seen, self._view, width, height)
-        self._view = evolve(self._view, first=drawn.first)
-        self._terminal.draw(drawn.lines)
+        self._drawn = screen(self._seen, self._view, width, height)
+        self._view = evolve(self._view, first=self._drawn.first)
+        self._terminal.draw(self._drawn.lines)
