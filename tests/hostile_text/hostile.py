@@ -30,7 +30,7 @@ TEXTS = {
 }
 BETWEEN = "|"
 OWN_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-OF_A_SCREEN = re.compile(r"\x1b\[(?:\?(?:1049|25|7)[hl]|2J|K|\d+;1H)")
+OF_A_SCREEN = re.compile(r"\x1b\[(?:\?(?:1049|1000|1006|25|7)[hl]|2J|K|\d+;1H)")
 
 
 class Poison:
