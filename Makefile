@@ -101,9 +101,10 @@ e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_
 	$(BIN)/pytest -v tests/kubernetes/node --node $(SELECTED); \
 	status=$$?; $(BIN)/python -m tests.kubernetes.node.node_page && exit $$status
 
-image: install  ## build the image into build/temper.tar, without a registry (root, Debian), and try it; prints its name
+image: install  ## build the image and its bill of materials into build, without a registry (root, Debian), and try it; prints its name
 	@mkdir -p build
 	@deploy/image/build build/temper.tar && deploy/image/smoke build/temper.tar
+	@$(BIN)/python -m deploy.image_bill build/temper.tar >build/temper-image.cdx.json
 
 test-image: install  ## build that image twice, compare, and try what is in it (root)
 	$(BIN)/pytest -q tests/image --image $(SELECTED)
