@@ -81,6 +81,7 @@ from temper_core.records.instruments import (
     OpenInstrument,
     StateDirectory,
     Trial,
+    ValueHolder,
 )
 from temper_core.records.invariants import Invariant
 from temper_core.records.layers import Layer
@@ -114,6 +115,7 @@ from temper_core.records.wakes import (
     read_wake_window,
 )
 from temper_core.request_bodies import fit_body
+from temper_core.restoring.device_values import DeviceValues
 from temper_core.restoring.kernel_values import KernelValues
 from temper_core.restoring.tracing_instances import remove_tracing_instances, tracefs_mounts
 from temper_core.rich_output import VisibleConsole
@@ -141,6 +143,7 @@ __all__ = [
     "Cpu",
     "Detection",
     "Detector",
+    "DeviceValues",
     "DocumentError",
     "Endpoint",
     "EngineError",
@@ -213,6 +216,7 @@ __all__ = [
     "Tier",
     "Treatment",
     "Trial",
+    "ValueHolder",
     "Violation",
     "VisibleConsole",
     "WaitHistogram",

@@ -41,6 +41,7 @@ from temper_core.records.contributions import PodSourceContext
 from temper_core.records.instruments import MIB, Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.records.machine import MachineShape
+from temper_core.restoring.device_values import HostedPlugins
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
 from temper_core.scheduler.host.agent_lock import exclusive_access, lock_for_life, may_enforce
@@ -74,7 +75,8 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
         lambda: open_steering(settings, roots), Path(settings.scheduler.steering_pin)
     )
     scheduler = Scheduler(settings, requests, roots=roots, hint_map=steering)
-    restoration = Restoration(settings, requests, steering, roots)
+    plugins = HostedPlugins(lambda: host)
+    restoration = Restoration(settings, requests, steering, roots, plugins)
     published = Published(settings, host, scheduler, requests, pods, profiles)
     parts = Parts(
         settings=settings,

@@ -20,7 +20,7 @@ from temper_core.directory_tree import (
     size_of,
 )
 from temper_core.errors import InputError, MachineError
-from temper_core.restoring.instrument_directories import INSTRUMENTS
+from temper_core.restoring.instrument_directories import INSTRUMENTS, RECORDS
 
 MODE = 0o700
 MOST_FILES = 10_000
@@ -30,6 +30,7 @@ MIB = 1024 * 1024
 Writing = Callable[[], AbstractContextManager[object]]
 """A context around every change of a file. Raises MachineError while none is allowed."""
 always: Writing = nullcontext
+RECORD_PLACES = frozenset((name,) for name in RECORDS)
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -96,7 +97,10 @@ class InstrumentDirectory:
         return self._path / name
 
     def trim(self) -> SweepResult | None:
-        """Remove the oldest files until the rest fits. Return None if it fits already."""
+        """Remove the oldest files until the rest fits. Return None if it fits already.
+
+        Records of changed values stay.
+        """
         remaining = self.measure()
         if self._fits(remaining):
             return None
@@ -216,7 +220,8 @@ def _regular_size(directory: int, name: str) -> int | None:
 def _remove_oldest(directory: int, size: TreeSize, limit_bytes: int) -> tuple[int, int]:
     """Remove the oldest files of a tree of that *size*. Return their number and size."""
     files = freed = 0
-    oldest = heapq.nsmallest(TRIMMED_AT_ONCE, files_of(directory), key=lambda file: file.written_ns)
+    removable = (file for file in files_of(directory) if file.place not in RECORD_PLACES)
+    oldest = heapq.nsmallest(TRIMMED_AT_ONCE, removable, key=lambda file: file.written_ns)
     for file in oldest:
         if size.size_bytes - freed <= limit_bytes and size.files - files <= MOST_FILES:
             break

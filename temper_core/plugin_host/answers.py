@@ -52,7 +52,8 @@ RECORDS: Mapping[str, type[Any]] = {
     "temper_metrics": MetricFamily,
 }
 _SCALARS = (str, int, float, bytes)
-CALLBACKS = frozenset({"answer", "check", "collect", "detect", "load", "open"})
+CALLBACKS = frozenset({"answer", "check", "collect", "detect", "devices", "load", "open"})
+OPTIONAL_CALLBACKS = frozenset({"devices"})
 
 
 class NamedRecord(Protocol):
@@ -130,7 +131,8 @@ def _refuse_uncallable(record: object, plugin: str) -> None:
     if not attrs.has(kind):
         return
     for name in CALLBACKS & set(attrs.fields_dict(kind)):
-        if not callable(getattr(record, name)):
+        value = getattr(record, name)
+        if not callable(value) and (value is not None or name not in OPTIONAL_CALLBACKS):
             reason = f"returned a {kind.__name__} whose {name!r} cannot be called"
             raise PluginError(plugin, reason)
 

@@ -62,7 +62,8 @@ _MODULES = (
     traits,
 )
 _OPAQUE = frozenset(
-    {"answer", "check", "collect", "detect", "load", "model", "open", "options", "stream"}
+    {"answer", "check", "collect", "detect", "devices", "load", "model", "open", "options"}
+    | {"stream"}
 )
 """Fields of records that hold a function, a class or an iterator. They are called under guard."""
 

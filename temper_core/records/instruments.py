@@ -108,6 +108,21 @@ class HelperBounds:
     result_bytes: int = field(default=MIB, validator=[ge(32), le(MOST_RESULT_BYTES)])
 
 
+class ValueHolder(Protocol):
+    """What holds values that an instrument changes, such as the devices of a driver.
+
+    A path is a name that a device keeps over reboots. Paths and values are printable ASCII.
+    """
+
+    def read(self, path: str) -> str | None:
+        """Return a value, None if its device is gone. Raises MachineError if it cannot be read."""
+        ...
+
+    def write(self, path: str, value: str) -> None:
+        """Set a value. Raises MachineError if that is refused."""
+        ...
+
+
 class HelperProcess(Protocol):
     """A child process that runs a function of the plugin. It never outlives the agent."""
 
@@ -292,6 +307,8 @@ class Instrument:
         open: Called before anything is enforced, so its requests take effect from the start.
         section_version: The schema version of its section.
         state_limit_bytes: The bound on its state directory.
+        devices: Opens the devices whose values ``DeviceValues`` has recorded, for a restoration.
+            It may run beside the open instrument. Raises MachineError if they cannot be reached.
 
     """
 
@@ -299,3 +316,4 @@ class Instrument:
     open: Callable[[InstrumentContext], OpenInstrument]
     section_version: int = field(default=1, validator=ge(1))
     state_limit_bytes: int = field(default=64 * MIB, validator=ge(0))
+    devices: Callable[[], AbstractContextManager[ValueHolder]] | None = None

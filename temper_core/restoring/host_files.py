@@ -18,6 +18,7 @@ from attrs import evolve, frozen
 from temper_core.directory_tree import open_directory
 from temper_core.events.event_file import FILE_NAME
 from temper_core.records.restored import Leftover, Restored
+from temper_core.restoring.device_values import Plugins, installed_plugins
 from temper_core.restoring.instrument_directories import INSTRUMENTS, clear_instruments
 from temper_core.restoring.reasons import failure, named_strangers
 from temper_core.scheduler.engine_process.leftovers import PATTERNS
@@ -122,11 +123,21 @@ def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
 
 
 def restore_files(
-    settings: Settings, roots: Roots, sparing: Sparing, *, is_dry: bool = False
+    settings: Settings,
+    roots: Roots,
+    sparing: Sparing,
+    *,
+    is_dry: bool = False,
+    plugins: Plugins | None = None,
 ) -> Restored:
-    """Remove Temper's files and report them. With *is_dry* only report them. Never raises."""
+    """Remove Temper's files and report them. With *is_dry* only report them. Never raises.
+
+    *plugins* reach the devices whose values are given back first. They are the installed ones by
+    default.
+    """
+    plugins = plugins or installed_plugins(settings)
     results = [
-        _clear(place, sparing, is_dry=is_dry)
+        _clear(place, sparing, plugins, is_dry=is_dry)
         for place in places(settings, roots)
         if place.directory not in sparing.directories
     ]
@@ -153,13 +164,13 @@ def _merged(file_places: Sequence[FilePlace]) -> tuple[FilePlace, ...]:
     return tuple(joined.values())
 
 
-def _clear(place: FilePlace, sparing: Sparing, *, is_dry: bool) -> Restored:
+def _clear(place: FilePlace, sparing: Sparing, plugins: Plugins, *, is_dry: bool) -> Restored:
     """Remove the known files of a place, and the directory itself if it is ours and then empty."""
     try:
         with _opened(place.directory) as descriptor:
             if place.is_pin and not _is_bpf(descriptor):
                 return Restored()  # no map can be pinned there, so the entry is not ours
-            removed, leftovers = _clear_all(place, descriptor, sparing, is_dry=is_dry)
+            removed, leftovers = _clear_all(place, descriptor, sparing, plugins, is_dry=is_dry)
     except (FileNotFoundError, NotADirectoryError):
         return Restored(left=_of_no_directory(place))
     except OSError as error:
@@ -187,12 +198,12 @@ def _opened(directory: Path) -> Iterator[int]:
 
 
 def _clear_all(
-    place: FilePlace, descriptor: int, sparing: Sparing, *, is_dry: bool
+    place: FilePlace, descriptor: int, sparing: Sparing, plugins: Plugins, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     names = set(os.listdir(descriptor))
     if not place.has_instruments or INSTRUMENTS not in names:
         return _clear_names(place, descriptor, names, sparing, is_dry=is_dry)
-    removed, leftovers = clear_instruments(descriptor, place.directory, is_dry=is_dry)
+    removed, leftovers = clear_instruments(descriptor, place.directory, plugins, is_dry=is_dry)
     if leftovers and not place.is_own:
         # A foreign directory may have folders of that name, which are not reported.
         leftovers = tuple(leftover for leftover in leftovers if leftover.is_failure)

@@ -1,7 +1,8 @@
 """The state directories of instruments, and their removal.
 
 They are removed even if the instrument is not installed: the agent's directories are recognized by
-name, owner and mode. The kernel's values that an instrument has changed are given back first.
+name, owner and mode. The values of the kernel and of devices that an instrument has changed are
+given back first. Values of devices need the instrument's plugin.
 """
 
 import os
@@ -12,16 +13,20 @@ from pathlib import Path
 from temper_core.directory_tree import open_directory, remove_tree
 from temper_core.records.names import NAME_PATTERN
 from temper_core.records.restored import Leftover, Restored
+from temper_core.restoring import device_values, kernel_values
+from temper_core.restoring.device_values import Plugins, give_back_devices
 from temper_core.restoring.kernel_values import give_back_values
 from temper_core.restoring.reasons import failure, named_strangers
 
 INSTRUMENTS = "instruments"
 """The folder below the agent's state directory that has one directory per instrument."""
+RECORDS = frozenset({kernel_values.RECORD.name, device_values.RECORD.name})
+"""The files of a state directory without which changed values are not given back."""
 OTHERS_BITS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def clear_instruments(
-    parent: int, above: Path, *, is_dry: bool
+    parent: int, above: Path, plugins: Plugins, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     """Remove ``instruments`` of the open directory *parent*, whose path is *above*.
 
@@ -38,7 +43,7 @@ def clear_instruments(
     try:
         if not _is_private(os.fstat(descriptor)):
             return (), tuple(named_strangers([INSTRUMENTS], above))
-        removed, leftovers = _clear_each(descriptor, path, is_dry=is_dry)
+        removed, leftovers = _clear_each(descriptor, path, plugins, is_dry=is_dry)
     finally:
         os.close(descriptor)
     if any(not leftover.is_kept for leftover in leftovers):
@@ -52,14 +57,14 @@ def clear_instruments(
 
 
 def _clear_each(
-    directory: int, path: Path, *, is_dry: bool
+    directory: int, path: Path, plugins: Plugins, *, is_dry: bool
 ) -> tuple[tuple[str, ...], tuple[Leftover, ...]]:
     names = sorted(os.listdir(directory))
     ours = [name for name in names if _is_instrument(name, directory)]
     removed: list[str] = []
     leftovers = list(named_strangers(sorted(set(names) - set(ours)), path))
     for name in ours:
-        values = _give_back_values(name, directory, path / name, is_dry=is_dry)
+        values = _give_back_values(directory, path / name, plugins, is_dry=is_dry)
         removed += values.removed
         leftovers += values.left
         if any(leftover.is_failure for leftover in values.left):
@@ -75,24 +80,26 @@ def _clear_each(
     return tuple(removed), tuple(leftovers)
 
 
-def _give_back_values(name: str, directory: int, path: Path, *, is_dry: bool) -> Restored:
-    """Give back the values of an instrument, by its record.
+def _give_back_values(directory: int, path: Path, plugins: Plugins, *, is_dry: bool) -> Restored:
+    """Give back the values of an instrument, by its records.
 
-    The record is read by descriptor. The owner of a directory above may put another one in the
+    The records are read by descriptor. The owner of a directory above may put another one in the
     place of *path* meanwhile.
     """
     try:
-        descriptor = open_directory(name, directory)
+        descriptor = open_directory(path.name, directory)
     except FileNotFoundError:
         return Restored()
     except OSError as error:
         return Restored(left=(failure(str(path), error),))
     try:
         if not _is_private(os.fstat(descriptor)):
-            return Restored(left=tuple(named_strangers([name], path.parent)))
-        return give_back_values(path, is_dry=is_dry, descriptor=descriptor)
+            return Restored(left=tuple(named_strangers([path.name], path.parent)))
+        values = give_back_values(path, is_dry=is_dry, descriptor=descriptor)
+        devices = give_back_devices(path, plugins, is_dry=is_dry, descriptor=descriptor)
     finally:
         os.close(descriptor)
+    return Restored((*values.removed, *devices.removed), (*values.left, *devices.left))
 
 
 def _is_instrument(name: str, directory: int) -> bool:

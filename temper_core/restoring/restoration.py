@@ -17,6 +17,7 @@ from attrs import evolve
 
 from temper_core.errors import MachineError
 from temper_core.records.restored import Leftover, Restored
+from temper_core.restoring.device_values import Plugins
 from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
 from temper_core.restoring.nice_values import NiceValues, restore_nice_values
 from temper_core.restoring.orphans import end_orphan, find_orphans
@@ -197,10 +198,12 @@ class Restoration:
         requests: SafeModeRequests,
         steering: Withdrawable,
         roots: Roots | None = None,
+        plugins: Plugins | None = None,
     ) -> None:
         self._settings = settings
         self._requests = requests
         self._steering = steering
+        self._plugins = plugins
         self._roots = roots or Roots.of(settings)
         self._lock = threading.Lock()
         self._standing: set[str] = set()
@@ -282,7 +285,8 @@ class Restoration:
         directories = frozenset() if is_alone else frozenset({roots.run, roots.node, pins})
         kept = agents_files(settings, roots) | nice.kept
         switch = str(Path(settings.safe_mode.file))
-        files = restore_files(settings, roots, Sparing(kept, switch, directories))
+        sparing = Sparing(kept, switch, directories)
+        files = restore_files(settings, roots, sparing, plugins=self._plugins)
         traced = remove_tracing_instances(roots.proc)
         removed = (*nice.restored.removed, *traced.removed, *files.removed)
         return Restored(removed, (*nice.restored.left, *traced.left, *files.left))

@@ -13,6 +13,7 @@ from temper_core import (
     hookimpl,
 )
 from temper_plugin_run_delay.instrument import RUN_DELAY, RunDelay
+from temper_plugin_run_delay.lamp import reached_board
 from temper_plugin_run_delay.limits import Limits
 
 if TYPE_CHECKING:
@@ -26,7 +27,14 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     """Contribute the instrument."""
     limits = fit_settings(settings, Limits, plugin="run-delay")
     opening = partial(RunDelay, limits=limits)
-    return [Instrument("run-delay", opening, state_limit_bytes=limits.state_kib * KIB)]
+    return [
+        Instrument(
+            "run-delay",
+            opening,
+            state_limit_bytes=limits.state_kib * KIB,
+            devices=partial(reached_board, limits.lamps),
+        )
+    ]
 
 
 @hookimpl

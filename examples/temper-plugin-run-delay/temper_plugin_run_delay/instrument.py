@@ -19,6 +19,7 @@ from temper_core import (
     Snapshot,
 )
 from temper_plugin_run_delay.delays import delays_of, slow_pods
+from temper_plugin_run_delay.lamp import Lamp
 from temper_plugin_run_delay.limits import Limits
 from temper_plugin_run_delay.live import Live
 from temper_plugin_run_delay.logs import Logs
@@ -47,9 +48,11 @@ class RunDelay(OpenInstrument):
         self._trials = Trials(context)
         self._histogram = Histogram(BOUNDS)
         self._slow: frozenset[str] = frozenset()
+        self._lamp = Lamp(context.state, limits.lamps)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Log the snapshot's delays, count them, and pass them on to the streams."""
+        self._lamp.light()
         delays = delays_of(snapshot)
         with self._context.charge("log"):
             closed = self._logs.append(snapshot.at, delays)
@@ -91,7 +94,8 @@ class RunDelay(OpenInstrument):
         yield EventKind("run_delay_high", summary, EventLevel.WARNING)
 
     def close(self) -> None:
-        """End streams and trials. The agent ends the helper."""
+        """Give the lamp back, and end streams and trials. The agent ends the helper."""
+        self._lamp.give_back()
         self._live.close()
         self._trials.release()
 

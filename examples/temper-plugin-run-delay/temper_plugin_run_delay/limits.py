@@ -20,3 +20,6 @@ class Limits:
         1.0, "Run delay in CPUs from which a pod waits too long.", validator=gt(0.0)
     )
     summary_s: float = setting(30.0, "Seconds that a summary may take.", validator=gt(0.0))
+    lamps: str = setting(
+        "", "Folder of the device whose lamp is lit while delays are logged. Empty for none."
+    )

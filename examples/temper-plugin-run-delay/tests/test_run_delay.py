@@ -75,6 +75,19 @@ def test_a_pod_that_waits_too_long_is_one_event_and_a_warning(instrument, contex
     assert instrument.section(SNAPSHOT)["slow"] == ["shop/web"]
 
 
+def test_the_lamp_is_lit_while_the_instrument_is_open(context, tmp_path):
+    lamp = tmp_path / "board/front/lamp"
+    lamp.parent.mkdir(parents=True)
+    lamp.write_text("dark\n")
+
+    opened = RunDelay(context, Limits(lamps=str(tmp_path / "board")))
+    opened.tell(SNAPSHOT)
+    during = lamp.read_text()
+    opened.close()
+
+    assert (during, lamp.read_text()) == ("lit", "dark")
+
+
 def test_every_pod_of_every_snapshot_is_counted(instrument):
     instrument.tell(SNAPSHOT)
 

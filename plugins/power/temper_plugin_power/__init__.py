@@ -1,6 +1,7 @@
 """Power profiles of workloads, for power-aware placement."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from temper_core import (
     MetricFamily,
     OpenInstrument,
     SettingsTable,
+    ValueHolder,
     fit_settings,
     hookimpl,
 )
@@ -33,7 +35,11 @@ def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     from temper_plugin_power.settings.power import PowerSettings  # noqa: PLC0415 - with plugins only
 
     node = fit_settings(settings, PowerSettings, plugin=NAME).node
-    return [Instrument(NAME, partial(_open, node), state_limit_bytes=STATE_BYTES)]
+    return [
+        Instrument(
+            NAME, partial(_open, node), state_limit_bytes=STATE_BYTES, devices=_open_gpu_limits
+        )
+    ]
 
 
 @hookimpl
@@ -68,6 +74,12 @@ def _open(settings: "NodeSettings", context: InstrumentContext) -> OpenInstrumen
     from temper_plugin_power.node.instrument import PowerNode  # noqa: PLC0415 - for an agent only
 
     return PowerNode.of(settings, context)
+
+
+def _open_gpu_limits() -> AbstractContextManager[ValueHolder]:
+    from temper_plugin_power.node.gpu_limits import opened_limits  # noqa: PLC0415 - to restore only
+
+    return opened_limits()
 
 
 def _load_views() -> "click.Command":

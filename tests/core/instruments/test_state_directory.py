@@ -147,6 +147,19 @@ def test_files_written_directly_are_measured_and_the_oldest_removed(state):
     assert state.trim() is None
 
 
+def test_records_of_changed_values_stay(state):
+    records = [
+        put(state.path / f"{name}-values.json", 50, age_s=300) for name in ("kernel", "device")
+    ]
+    others = [put(state.path / "deep/kernel-values.json", 50, age_s=200)]
+    others.append(put(state.path / "log", 50, age_s=100))
+
+    trimmed = state.trim()
+
+    assert trimmed.files == 2
+    assert [each.exists() for each in (*records, *others)] == [True, True, False, False]
+
+
 def test_trimming_follows_no_link_and_removes_regular_files_only(tmp_path, state):
     victim = put(tmp_path / "victims/large", 1000, age_s=900)
     (state.path / "link").symlink_to(victim)

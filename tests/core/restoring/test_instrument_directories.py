@@ -8,6 +8,7 @@ import pytest
 
 from temper_core import MachineError, Restored
 from temper_core.restoring import instrument_directories
+from temper_core.restoring.device_values import installed_plugins
 from temper_core.restoring.host_files import Sparing, restore_files
 from temper_core.restoring.instrument_directories import clear_instruments
 from temper_core.restoring.restoration import Restoration
@@ -183,7 +184,7 @@ def test_the_owner_of_the_state_directory_forges_no_record(made, monkeypatch):
 
     monkeypatch.setattr(instrument_directories, "open_directory", swapped)
     parent = os.open(made.state, os.O_RDONLY)
-    clear_instruments(parent, made.state, is_dry=False)
+    clear_instruments(parent, made.state, installed_plugins(made.settings), is_dry=False)
     os.close(parent)
 
     assert target.read_text() == "as it was"

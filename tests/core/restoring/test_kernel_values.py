@@ -10,8 +10,9 @@ import pytest
 
 from temper_core import KernelValues, MachineError, Restored
 from temper_core.instruments.state_directory import InstrumentDirectory
+from temper_core.restoring.changed_values import CHANGED_SINCE, MOST_VALUES
 from temper_core.restoring.host_files import Sparing, restore_files
-from temper_core.restoring.kernel_values import CHANGED_SINCE, MOST_VALUES, give_back_values
+from temper_core.restoring.kernel_values import give_back_values
 
 RECORD = "kernel-values.json"
 

@@ -38,6 +38,7 @@ allow = {allow}
 [plugins.run-delay]
 log_kib = 1
 state_kib = 128
+lamps = "{folder}/board"
 
 [[workloads]]
 name = "storefront"
@@ -53,6 +54,9 @@ class InstalledAgent:
         self.environment = environment
         self.folder = folder
         self.state = folder / "lib/temper"
+        self.lamp = folder / "board/front/lamp"
+        self.lamp.parent.mkdir(parents=True)
+        self.lamp.write_text("dark")
         self.settings = folder / "agent.toml"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

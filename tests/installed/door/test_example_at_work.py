@@ -241,6 +241,7 @@ def test_what_it_keeps_outlives_the_agent_within_its_bound_and_is_removed_by_res
         status, seconds = agent.stop()
         ended = list(lines)
     assert (status, len(ended) > 0, seconds < 15) == (0, True, True)
+    assert agent.lamp.read_text() == "dark"
 
     agent.start()
 
@@ -254,11 +255,17 @@ def test_what_it_keeps_outlives_the_agent_within_its_bound_and_is_removed_by_res
     }
     fifo = folder / "delays-1.jsonl"
     os.mkfifo(fifo)
-    agent.socket.post(f"/run-delay/logs/{fifo.name}/summary")
+    asked = agent.socket.post(f"/run-delay/logs/{fifo.name}/summary")
+    assert asked.status_code == 202, asked.text
     pid = agent.socket.get("/run-delay/summary").json()["pid"]
     assert not is_gone(pid)
+    agent.wait_for(lambda: agent.lamp.read_text() == "lit", "light")
     agent.stop(signal.SIGKILL)
     wait_until_gone([pid])
+    lit = agent.lamp.read_text()
+    said = json.loads(agent.temper("restore", "--dry-run", "--output", "json").stdout)
     restored = json.loads(agent.temper("restore", "--output", "json").stdout)
-    assert str(folder) in restored["removed"]
+    assert "front/lamp: dark again" in said["removed"]
+    assert {str(folder), "front/lamp: dark again"} <= set(restored["removed"])
+    assert (lit, agent.lamp.read_text()) == ("lit", "dark")
     assert not agent.state.exists()

@@ -1,14 +1,17 @@
-"""A real agent that caps the packages of a made tree: its end, its crash, and temper restore."""
+"""A real agent that caps made packages and GPUs: its end, its crash, and temper restore."""
 
 import json
+import os
 import signal
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
 import pytest
 
+from temper_core.errors import EXIT_MACHINE
 from tests.core.agent.running_agent import RunningAgent
-from tests.own_host import NO_OWN_HOSTS, OwnHost, has_own_hosts
+from tests.own_host import ENVIRONMENT, NO_OWN_HOSTS, OwnHost, has_own_hosts
+from tests.power.node.filed_gpus import FILES, FiledGpus
 from tests.power.node.rapl_tree import RaplTree
 
 
@@ -22,7 +25,11 @@ def start(tmp_path, tree, monkeypatch):
     monkeypatch.setenv("NODE_NAME", "n1")
     twin = {
         "kind": "NodeTwin",
-        "spec": {"nodeName": "n1", "cpu": {"packagePowerCapWatts": 100}},
+        "spec": {
+            "nodeName": "n1",
+            "cpu": {"packagePowerCapWatts": 100},
+            "gpu": {"powerCap": {"scope": "perGpu", "capWattsPerGpu": 250}},
+        },
         "status": {"lastUpdated": datetime.now(UTC).isoformat()},
     }
     tmp_path.chmod(0o700)
@@ -75,6 +82,42 @@ def test_a_cap_of_a_killed_agent_is_given_back_by_restore(start, tree, tmp_path)
 
     assert (during, tree.limit_watts()) == (100.0, 150.0)
     assert "constraint_0_power_limit_uw: 150000000 again" in done.stdout
+
+
+@pytest.fixture
+def gpus(tmp_path, monkeypatch):
+    """Two GPUs of a made pynvml, which every process of the test finds."""
+    made = FiledGpus(tmp_path / "gpus")
+    for environment in (os.environ, ENVIRONMENT):
+        path = os.pathsep.join(filter(None, (made.module_path, environment.get("PYTHONPATH"))))
+        monkeypatch.setitem(environment, "PYTHONPATH", path)
+        monkeypatch.setitem(environment, FILES, str(made.folder))
+    return made
+
+
+@pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)
+def test_limits_of_gpus_of_a_killed_agent_are_given_back_by_restore(start, gpus, tmp_path):
+    agent = start()
+    agent.wait_for(lambda: gpus.limits() == [250, 250], "caps of GPUs")
+    agent.stop(signal.SIGKILL)
+    host = OwnHost(tmp_path)
+    try:
+        said = host.temper("restore", "--dry-run", "--settings", str(agent.path))
+        during = gpus.limits()
+        gpus.fail("Driver/library version mismatch")
+        failed = host.temper("restore", "--settings", str(agent.path))
+        gpus.fail("")
+        done = host.temper("restore", "--settings", str(agent.path))
+    finally:
+        host.close()
+
+    assert "would go: GPU-0/power_limit_mw: 350000 again" in said.stdout
+    assert during == [250, 250]
+    assert failed.returncode == EXIT_MACHINE
+    assert "device-values.json: nvmlInit: NVML: Driver/library version mismatch" in failed.stdout
+    assert "removed: GPU-1/power_limit_mw: 350000 again" in done.stdout
+    assert gpus.limits() == [350, 350]
+    assert not (tmp_path / "instruments").exists()
 
 
 def test_a_cap_of_a_killed_agent_is_given_back_at_the_next_start(start, tree, tmp_path):

@@ -12,13 +12,16 @@ import pytest
 
 from temper_core import MachineError
 from temper_core.testing import MadeContext
-from temper_plugin_power.node.gpu_capping import RECORD, GpuCapping
+from temper_plugin_power.node.gpu_capping import GpuCapping
+from temper_plugin_power.node.gpu_limits import GpuLimits, opened_limits
 from temper_plugin_power.node.gpu_worker import NO_GPU, GpuWorker
 from temper_plugin_power.node.nvml import Library, Nvml, load_library
 from temper_plugin_power.node.spec_file import CapSpec
 from tests.power.node.fake_nvml import FakeGpu, FakeNvml
 
 FUNCTIONS = sorted(name for name in vars(Library) if name.startswith("nvml"))
+RECORD = "device-values.json"
+PATH = "GPU-0/power_limit_mw"
 HALF = CapSpec(None, None, 0.0, gpu_percent=60.0)
 NONE = CapSpec(None, None, 0.0)
 
@@ -142,7 +145,7 @@ def test_the_record_is_written_before_the_limit(library, state):
 
     capping.apply(HALF)
 
-    assert seen[0]["limits"] == [{"uuid": "GPU-0", "before_mw": 350_000, "now_mw": 0}]
+    assert seen[0]["values"] == [{"path": PATH, "before": "350000", "now": None}]
 
 
 def test_the_next_agent_gives_back_what_a_crash_has_left(library, state):
@@ -153,7 +156,7 @@ def test_the_next_agent_gives_back_what_a_crash_has_left(library, state):
 
     assert library.limits() == [350, 350]
     assert {each.detail for each in done} == {"the former limit: left by an agent that crashed"}
-    assert json.loads((state.path / RECORD).read_text()) == {"limits": []}
+    assert json.loads((state.path / RECORD).read_text()) == {"values": []}
 
 
 def test_a_limit_that_somebody_else_has_set_stays(library, state):
@@ -192,12 +195,40 @@ def test_a_gpu_without_limits_is_left_out(state):
     assert library.limits() == [350, 210]
 
 
-@pytest.mark.parametrize("text", ["{", '{"limits": [{"uuid": 1}]}', '{"other": []}', "[]"])
+@pytest.mark.parametrize("text", ["{", '{"values": [{"path": 1}]}', '{"other": []}', "[]"])
 def test_a_damaged_record_caps_nothing_and_is_named(library, state, text):
     state.write(RECORD, text.encode())
 
     with pytest.raises(MachineError, match=RECORD):
         opened(library, state)
+
+
+def test_a_gpu_that_the_machine_has_lost_has_no_limit_to_give_back(library):
+    with opened_limits(lambda: library) as limits:
+        assert limits.read(PATH) == "350000"
+        assert limits.read("GPU-7/power_limit_mw") is None
+    assert not library.is_open
+
+
+def test_a_gpu_that_was_not_read_is_not_taken_for_a_lost_one(library):
+    library.gpus[0].has_limits = False
+
+    with opened_limits(lambda: library) as limits, pytest.raises(MachineError, match=PATH):
+        limits.read(PATH)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [(PATH, "-1", "no limit in milliwatts"), ("GPU-7/power_limit_mw", "1", "names no such GPU")],
+)
+def test_a_record_that_is_odd_sets_no_limit(library, path, value, problem):
+    nvml = Nvml(library)
+    nvml.open()
+
+    with pytest.raises(MachineError, match=problem):
+        GpuLimits(nvml).write(path, value)
+
+    assert library.limits() == [350, 350]
 
 
 class Worker:

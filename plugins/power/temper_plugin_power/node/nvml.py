@@ -68,14 +68,19 @@ class Nvml:
 
     def __init__(self, library: Library) -> None:
         self._library = library
+        self.gpus: tuple[Gpu, ...] = ()
+        """Those whose limits can be set, once it is open."""
+        self.has_unread = False
+        """Whether there are others, whose limits cannot be set or were not read."""
 
-    def open(self) -> tuple[Gpu, ...]:
-        """Connect, and return the GPUs whose limits can be set."""
+    def open(self) -> None:
+        """Connect, and find the GPUs."""
         with self._explained("nvmlInit"):
             self._library.nvmlInit()
         with self._explained("nvmlDeviceGetCount"):
             count = self._library.nvmlDeviceGetCount()
-        return tuple(filter(None, map(self._gpu, range(min(count, MOST_GPUS)))))
+        self.gpus = tuple(filter(None, map(self._gpu, range(min(count, MOST_GPUS)))))
+        self.has_unread = len(self.gpus) < count
 
     def limit_mw(self, gpu: Gpu) -> int:
         """Return the limit of a GPU."""
