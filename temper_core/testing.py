@@ -1,4 +1,4 @@
-"""A kit for plugins' tests: a host with one plugin, its contract, and samples.
+"""A kit for plugins' tests: a host with one plugin, its contract, samples, made files.
 
 A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftest.py``.
 """
@@ -20,6 +20,15 @@ from temper_core.instruments.helper_calls import HelperCalls
 from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.state_directory import InstrumentDirectory
+from temper_core.made_recordings import make_recording, recorded_snapshots
+from temper_core.made_trees import (
+    make_cgroup,
+    make_hierarchy,
+    make_process,
+    make_sysfs,
+    make_task,
+    write_files,
+)
 from temper_core.plugin_host import RECORDS, Contribution, PluginHost
 from temper_core.records.contributions import Command, Detector, Exporter
 from temper_core.records.endpoints import Answer, Endpoint, Request
@@ -35,6 +44,26 @@ from temper_core.records.restored import Restored
 from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
 from temper_core.server.replies import reply_of
 from temper_core.settings.models import PluginHostSettings, Settings
+
+__all__ = [
+    "HOOKS",
+    "MadeContext",
+    "MadeTrial",
+    "assert_keeps_contract",
+    "host",
+    "make_cgroup",
+    "make_hierarchy",
+    "make_machine",
+    "make_pod",
+    "make_process",
+    "make_recording",
+    "make_snapshot",
+    "make_sysfs",
+    "make_task",
+    "make_thread",
+    "recorded_snapshots",
+    "write_files",
+]
 
 HOOKS = RECORDS
 
