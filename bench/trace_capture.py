@@ -31,7 +31,6 @@ from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
 LEAD_S = 2.5
 """After it a recorder records, and its reading of the machine's threads is over."""
 REST_S = 0.2
-PONG_NAME = "python"
 
 
 @frozen

@@ -15,8 +15,6 @@ from temper_core.errors import BpfError
 _ELEMENT = struct.Struct("<IIQQQ")
 _KEY_ONLY = struct.Struct("<IIQ")
 _BATCH = struct.Struct("<QQQQIIQQ")
-_BATCH_COUNT = struct.Struct("<I")
-_BATCH_COUNT_OFFSET = 32
 _INFO_REQUEST = struct.Struct("<IIQ")
 _INFO = struct.Struct("<IIIIII16sIIQQIIII")
 _PATH_AND_FD = struct.Struct("<QII")

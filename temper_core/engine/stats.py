@@ -40,7 +40,6 @@ class EngineLayer:
     name: str
     index: int = 0
     util: float = 0.0
-    util_protected_frac: float = 0.0
     util_open_frac: float = 0.0
     tasks: int = 0
     total: float = 0.0
@@ -48,9 +47,7 @@ class EngineLayer:
     open_idle: float = 0.0
     preempt: float = 0.0
     migration: float = 0.0
-    keep_fail_busy: float = 0.0
     slice_us: int = 0
-    cur_nr_cpus: int = 0
     cpus: tuple[int, ...] = ()
     raw: Mapping[str, Any] = field(factory=dict, repr=False)
 
@@ -80,10 +77,8 @@ class EngineStats:
     affn_viol: float = 0.0
     hi_fb: float = 0.0
     lo_fb: float = 0.0
-    lo_fb_util: float = 0.0
     antistall: int = 0
     proc_ms: float = 0.0
-    preempting_mismatch: int = 0
     raw: Mapping[str, Any] = field(factory=dict, repr=False)
 
 

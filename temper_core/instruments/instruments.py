@@ -29,8 +29,6 @@ MOST_DEFECTS = 8
 LONGEST_DEFECT = 500
 """The number of defects of one instrument, and the length of each in characters."""
 METHODS = ("tell", "section", "defects", "endpoints", "metrics", "checks", "events")
-CORE_PLUGIN = ""
-"""The plugin name of the core's own contributions."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -20,11 +20,6 @@ _Known = tuple[int, int, int, tuple[int, ...]]
 """The thread's start and number of allowed CPUs, the look when the entry expires, and its CPUs."""
 
 
-def policy_name(number: int) -> str:
-    """Return the name of a policy as in sched(7), empty if it is not known."""
-    return POLICIES.get(number, "")
-
-
 class Affinities:
     """CPUs of the threads that may not use all. They are read when a thread looks new.
 

@@ -17,7 +17,6 @@ MOST_WANTED = 4_096
 MOST_EXECS = 1_024
 COMM_BYTES = 16
 """The size of a name in the kernel, its closing zero included. No longer prefix ever matches."""
-LARGEST_SHOWN_HINT = NO_HINT - 1
 NO_LAYER = 255
 
 IS_KERNEL = 1

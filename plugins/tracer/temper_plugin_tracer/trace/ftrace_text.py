@@ -23,7 +23,6 @@ __all__ = ["FtraceText", "looks_like_ftrace_text"]
 
 BLOCK = 1 << 15
 LONGEST_LINE = 4_096
-LONGEST_HEAD = 1 << 16
 LARGEST_RATIO = 64
 """Unpacked bytes for each byte of a packed file. The text of a trace has about 15."""
 LEAST_UNPACKED_BYTES = 64 << 20

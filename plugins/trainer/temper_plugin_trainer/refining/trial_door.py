@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import field, frozen
+from attrs import frozen
 
 from temper_core import InputError, MachineError, ask_agent, ask_observation
 from temper_core.observed import number, pod_key, rows, table, text
@@ -37,7 +37,6 @@ class Door:
 
     settings: Any
     pods: tuple[str, ...]
-    _ids: dict[str, str] = field(factory=dict, init=False)
 
     def begin(self, profile: str, seconds: float) -> str:
         """Begin a trial of *profile* for some seconds, and return its number.
