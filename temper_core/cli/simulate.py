@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from temper_core.console import output_option, print_json
+from temper_core.console import SavedFile, output_option, print_json
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS
 
 if TYPE_CHECKING:
@@ -22,9 +22,22 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--machine", type=FILE, help="Machine file in place of the machine recorded.")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
+@click.option(
+    "--save",
+    metavar="FILE.svg|FILE.html",
+    type=SavedFile(".svg", ".html"),
+    help="Write a plot as well: the layers of each pod over time, changes and violations.",
+)
 @output_option
 @click.pass_context
-def command(context: click.Context, /, file: Path, output: str, **overrides: Any) -> None:  # noqa: ANN401 - the overrides
+def command(
+    context: click.Context,
+    /,
+    file: Path,
+    output: str,
+    save: Path | None,
+    **overrides: Any,  # noqa: ANN401 - the overrides
+) -> None:
     """Plan and lint again the node that 'temper observe --record FILE' has recorded.
 
     Shows the plan with the reason of every pod, how each change of the pods would take effect, the
@@ -39,6 +52,10 @@ def command(context: click.Context, /, file: Path, output: str, **overrides: Any
     # The linter logs its violations, which are printed below.
     configure_logs("critical")
     simulation = simulate(file, _given(**overrides))
+    if save is not None:
+        from temper_core.cli.simulated_plot import save_plot
+
+        save_plot(save, simulation_document(simulation))
     if output == "json":
         print_json(simulation_document(simulation))
     else:

@@ -144,7 +144,7 @@ COMMANDS = {
     "run": [("--tier", "low", "--", ARGUMENT), ("--tier", ARGUMENT, "--", "true")],
     "safe-mode": [("status", *SETTINGS), ("on", *SETTINGS, "--reason", ARGUMENT)],
     "settings": [SETTINGS, ("--settings", "bad-agent.toml")],
-    "simulate": [("recording",), ("live-recording",)],
+    "simulate": [("recording",), ("live-recording",), ("live-recording", "--save", "plot.svg")],
     "top": [
         (*SETTINGS, "--once"),
         (*SETTINGS, "--iterations", "2", "--interval", "0.2"),

@@ -4,11 +4,12 @@ import io
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from temper_core import InputError, VisibleConsole
+from temper_core import VisibleConsole
+from temper_core.console import SavedFile, save_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,27 +42,11 @@ FORMAT = """\
 """The template of ``rich.console.Console.export_svg``, without fonts of another site."""
 
 
-class SvgFile(click.Path):
-    """The name of a file to write, which ends in ``.svg``."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, dir_okay=False)
-
-    def convert(
-        self,
-        value: Any,  # noqa: ANN401 - click's signature
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> Path:
-        """Return the path. Fail for another ending."""
-        path = Path(str(super().convert(value, param, ctx)))
-        if path.suffix != ".svg":
-            self.fail(f"{str(path)!r} must end in .svg", param, ctx)
-        return path
-
-
 save_option = click.option(
-    "--save", metavar="FILE.svg", type=SvgFile(), help="Write a picture in place of the text."
+    "--save",
+    metavar="FILE.svg",
+    type=SavedFile(".svg"),
+    help="Write a picture in place of the text.",
 )
 
 
@@ -81,8 +66,4 @@ def save(path: Path, title: str, *parts: "RenderableType") -> None:
         console.print(part)
     # The id of its styles: rich would take a hash of all of the text.
     text = console.export_svg(title=title, code_format=FORMAT, unique_id="temper")
-    try:
-        path.write_text(text, "utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
-    click.echo(f"temper: wrote {path}", err=True)
+    save_text(path, text)

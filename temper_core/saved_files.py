@@ -1,0 +1,40 @@
+"""Files that a command writes in place of its text: the type of the option, and the writing.
+
+Public through ``temper_core.console``.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from temper_core.errors import InputError
+
+
+class SavedFile(click.Path):
+    """The name of a file to write, which has one of *endings*, as ``.svg``."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__(path_type=Path, dir_okay=False)
+        self.endings = endings
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401 - click's signature
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Path:
+        """Return the path. Fail for another ending."""
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix not in self.endings:
+            self.fail(f"{str(path)!r} must end in {' or '.join(self.endings)}", param, ctx)
+        return path
+
+
+def save_text(path: Path, text: str) -> None:
+    """Write *text*, and say so on standard error. Raise InputError if it cannot be written."""
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from error
+    click.echo(f"temper: wrote {path}", err=True)
