@@ -19,7 +19,7 @@ def test_the_commands_are_added_to_temper_and_temper_profiles(contributions):
     added = {(each.under, each.name) for each in contributions}
 
     profiles = {("temper profiles", "record"), ("temper profiles", "test")}
-    assert added == {("temper", "train"), *profiles}
+    assert added == {("temper", "train"), ("kubectl temper", "train"), *profiles}
 
 
 def test_each_command_is_loaded_under_its_own_name(contributions):

@@ -10,13 +10,15 @@ if TYPE_CHECKING:
 __all__ = ["temper_commands", "temper_settings"]
 
 GROUP = "temper profiles"
+CLUSTER = "kubectl temper"
 
 
 @hookimpl
 def temper_commands() -> list[Command]:
-    """Contribute ``temper train``, ``temper profiles record`` and ``temper profiles test``."""
+    """Contribute ``temper train``, that of ``kubectl temper``, and two of ``temper profiles``."""
     return [
         Command("train", "Measure the threads of a program, for a profile.", _load_train),
+        Command("train", "Refine a profile on a pod of a cluster.", _load_remote, under=CLUSTER),
         Command("record", "Record the threads of a live program.", _load_record, under=GROUP),
         Command("test", "Test a profile on recorded threads.", _load_test, under=GROUP),
     ]
@@ -36,6 +38,12 @@ def _load_record() -> "click.Command":
 
 def _load_train() -> "click.Command":
     from temper_plugin_trainer.commands.train import command  # noqa: PLC0415 - slow
+
+    return command
+
+
+def _load_remote() -> "click.Command":
+    from temper_plugin_trainer.commands.train_remote import command  # noqa: PLC0415 - slow
 
     return command
 

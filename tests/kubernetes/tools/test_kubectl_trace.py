@@ -3,8 +3,8 @@
 import pytest
 
 from temper_core import InputError, MachineError
-from temper_plugin_tracer.remote.kubectl import Kubectl
-from temper_plugin_tracer.remote.placing import place
+from temper_kube.kubectl import Kubectl
+from temper_kube.placing import place
 from tests.control_plane.cluster import pod
 
 LABELS = {"app.kubernetes.io/name": "temper", "app.kubernetes.io/component": "agent"}

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from temper_core import load_settings
 from temper_core.cli.plan import command as plan_command
-from temper_plugin_trainer.refining.trial_door import Door
+from temper_plugin_trainer.refining.trial_door import Door, way_here
 
 MACHINE = Path(__file__).parents[3] / "examples" / "machines" / "16-cores.toml"
 CONTAINER = {"name": "m", "image": "shop:1", "resources": {"requests": {"cpu": "4"}}}
@@ -97,7 +97,7 @@ def agent(tmp_path, plan):
 def door(tmp_path, agent):
     settings = tmp_path / "agent.toml"
     settings.write_text(f'[server]\nlisten = ""\nsocket = "{agent.server_address}"\n')
-    return Door(load_settings(settings), ("shop/db",))
+    return Door(way_here(load_settings(settings)), ("shop/db",))
 
 
 def test_a_trial_whose_group_has_its_cores_is_in_force(door):

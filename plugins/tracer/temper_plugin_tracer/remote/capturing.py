@@ -11,7 +11,7 @@ import click
 from temper_core import MachineError, TemperError
 from temper_core.console import Progress, held_interruptions, is_interrupted
 from temper_core.observed import number, rows, text
-from temper_plugin_tracer.remote.kubectl import AgentPod, RemoteCommand
+from temper_kube.kubectl import AgentPod, RemoteCommand
 from temper_plugin_tracer.trace.commands.partial_file import written_whole
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from temper_core.console import Progress, output_option, print_json, printable
+from temper_kube.kubectl import Kubectl
+from temper_kube.placing import place
 from temper_plugin_tracer.remote import capturing
-from temper_plugin_tracer.remote.kubectl import Kubectl
 from temper_plugin_tracer.remote.options import capture_options
-from temper_plugin_tracer.remote.placing import place
 from temper_plugin_tracer.trace.commands.progress_bar import in_words
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 
 from temper_core.console import Progress, output_option
+from temper_kube.kubectl import Kubectl
+from temper_kube.placing import PlacedPod, place
 from temper_plugin_tracer.remote import capturing
-from temper_plugin_tracer.remote.kubectl import Kubectl
 from temper_plugin_tracer.remote.options import capture_options
-from temper_plugin_tracer.remote.placing import PlacedPod, place
 from temper_plugin_tracer.trace.analysis.report import LEVELS
 from temper_plugin_tracer.trace.commands.analyze import MOST_ROWS, USUAL_ROWS
 from temper_plugin_tracer.trace.commands.compare import show_comparison

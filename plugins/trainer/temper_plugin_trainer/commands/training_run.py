@@ -2,23 +2,20 @@
 
 import datetime as dt
 import hashlib
-import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from attrs import define
 
-from temper_core import (
-    read_machine,
-)
 from temper_core.console import (
     EXIT_FINDINGS,
     Progress,
     printable,
 )
 from temper_plugin_trainer.commands.profile_origin import Origin
-from temper_plugin_trainer.refining.arms import Arms, Pace
+from temper_plugin_trainer.refining.arms import Arms, Pace, require_wanted
 from temper_plugin_trainer.refining.benchmark import BETTER, Asked, Measured
 from temper_plugin_trainer.refining.benchmark_runs import Benchmark
 from temper_plugin_trainer.refining.climb import Outcome, Plan, Trial, Visit
@@ -26,7 +23,7 @@ from temper_plugin_trainer.refining.climb_plot import climb_plot
 from temper_plugin_trainer.refining.guardian import Guardian
 from temper_plugin_trainer.refining.guards import Guards
 from temper_plugin_trainer.refining.journal import Journal
-from temper_plugin_trainer.refining.profile_table import toml_of
+from temper_plugin_trainer.refining.node_facts import NodeFacts
 from temper_plugin_trainer.refining.report import (
     JOURNAL,
     PLOT,
@@ -47,15 +44,26 @@ SCHEMA_VERSION = 1
 
 @define
 class TrainingRun:
-    """One call of the command."""
+    """One call of the command.
+
+    Attributes:
+        look: The last observation before the run.
+        request: The pod's CPU request in thousandths of a CPU, None if it is unknown.
+        show: Called with the verdict, the path of the report, and the profile if one is better.
+        aborted: Returns why the run has to end. Empty while it may go on.
+
+    """
 
     door: Door
     look: Look
+    node: NodeFacts
     origin: Origin
     directory: Path
     guardian: Guardian
     request: int | None
     options: dict[str, Any]
+    show: Callable[[str, Path, str], None]
+    aborted: Callable[[], str] = lambda: ""
 
     def run(self) -> None:
         """Climb, write the record, and exit with the verdict."""
@@ -63,7 +71,7 @@ class TrainingRun:
         asked = Asked(options["metric"], options["better"] or "")
         benchmark = Benchmark(options["benchmark"], asked, options["timeout"])
         # Before anything is changed: a benchmark that cannot be read is one error.
-        first = benchmark.run(lambda: "", self.guardian)
+        first = benchmark.run(self._unwatched, self.guardian)
         plan = self._plan(first)
         journal = Journal(self.directory / JOURNAL)
         journal.open(self._header(plan, first))
@@ -72,6 +80,11 @@ class TrainingRun:
             self._climb(plan, journal, benchmark, first)
         finally:
             journal.close()
+
+    def _unwatched(self) -> str:
+        """Look at nothing but whether the run is aborted."""
+        require_wanted(self.aborted)
+        return ""
 
     def _opens_in(self) -> float:
         """Return the seconds until the window is open, by the local time."""
@@ -132,6 +145,7 @@ class TrainingRun:
             request_millis=self.request,
             waiting=lambda why: progress.show(f"waiting: {why}"),
             opens_in=self._opens_in,
+            aborted=self.aborted,
         )
         if journal.left:
             _say(f"continuing after {journal.left} measurements")
@@ -143,19 +157,18 @@ class TrainingRun:
     def _record(self, outcome: Outcome, session: Session, first: Measured) -> None:
         """Write the report, the plot and the profile, and exit with the verdict."""
         setting = self._setting(session, first)
-        best = toml_of({**outcome.best.table, "id": self.origin.table["id"]})
+        best = ""
         if outcome.is_better:
             best = trained_profile(outcome, self.origin.table, setting)
             write_atomically(self.directory / PROFILE, best)
         write_atomically(self.directory / PLOT, climb_plot(outcome))
         write_atomically(self.directory / REPORT, report(outcome, setting))
         _say(f"{session.measured} measurements, {setting.engines_used} engines started")
-        click.echo(printable(verdict_of(outcome)))
-        click.echo(str(self.directory / REPORT))
+        self.show(verdict_of(outcome), self.directory / REPORT, best)
         click.get_current_context().exit(0 if outcome.is_better else EXIT_FINDINGS)
 
     def _setting(self, session: Session, first: Measured) -> Setting:
-        machine, options = read_machine(), self.options
+        options = self.options
         return Setting(
             workload=self.directory.name,
             pods=self.door.pods,
@@ -165,8 +178,8 @@ class TrainingRun:
             better=first.better,
             mode=self.look.mode,
             engine=self.look.engine,
-            machine=f"{machine.cores} cores, {machine.threads_per_core} threads per core",
-            kernel=os.uname().release,
+            machine=self.node.machine,
+            kernel=self.node.kernel,
             date=dt.datetime.now(dt.UTC).date().isoformat(),
             engines_used=session.arms.engines_used,
             measurements=session.measured,

@@ -28,6 +28,7 @@ from temper_plugin_trainer.refining.trial_door import (
 from temper_plugin_trainer.refining.variants import Variant
 
 POLL_S = 0.25
+ABORT_POLL_S = 1.0
 WINDOW_POLL_S = 10.0
 MARGIN_S = 30.0
 MINUTE_S = 60.0
@@ -58,6 +59,7 @@ class Arms:
         request_millis: The pod's CPU request, None if it is unknown.
         waiting: Called with what an arm waits for.
         opens_in: Returns the seconds until the next measurement may begin.
+        aborted: Returns why the run has to end. Empty while it may go on. It must not wait.
 
     """
 
@@ -72,6 +74,7 @@ class Arms:
     request_millis: int | None = None
     waiting: Callable[[str], None] = lambda _: None
     opens_in: Callable[[], float] = lambda: 0.0
+    aborted: Callable[[], str] = lambda: ""
     unit: str = field(default="", init=False)
     better: str = field(default="", init=False)
     _begun: float = field(factory=time.monotonic, init=False)
@@ -198,8 +201,14 @@ class Arms:
         raise NotInForceError(f"not in force within {self.pace.in_force_within_s:g} s: {why}")
 
     def _wait(self, seconds: float) -> None:
-        if is_interrupted(seconds):
-            raise RunInterruptedError("interrupted")
+        ends_at = time.monotonic() + seconds
+        while True:
+            require_wanted(self.aborted)
+            left_s = ends_at - time.monotonic()
+            if is_interrupted(min(left_s, ABORT_POLL_S)):
+                raise RunInterruptedError("interrupted")
+            if left_s <= ABORT_POLL_S:
+                return
 
     def _measured(self, visit: Visit) -> float:
         is_baseline = not visit.trial
@@ -213,6 +222,7 @@ class Arms:
 
     def _looked(self, *, is_baseline: bool) -> str:
         """Look at the node once. Return why the trial ends, empty if it may go on."""
+        require_wanted(self.aborted)
         look = self.door.look()
         ejections = self.door.events_after(self._ejected_at or self.first_event, ENGINE_EJECTED)
         if ejections:
@@ -221,6 +231,12 @@ class Arms:
         if is_baseline:
             self.guards.learn(look)
         return self.guards.judged(look, is_stock=self._is_stock)
+
+
+def require_wanted(aborted: Callable[[], str]) -> None:
+    """Raise RunInterruptedError if *aborted* says why the run has to end."""
+    if why := aborted():
+        raise RunInterruptedError(why)
 
 
 def recorded(visit: Visit, reading: Reading, arms: Arms) -> dict[str, Any]:

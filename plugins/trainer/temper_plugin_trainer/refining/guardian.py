@@ -14,20 +14,24 @@ from pathlib import Path
 from typing import IO
 
 from temper_core import TemperError, load_settings
-from temper_plugin_trainer.refining.trial_door import Door
+from temper_plugin_trainer.refining.trial_door import Door, way_here
 
 NONE = "none"
 TRIAL = "trial"
 GROUP = "group"
 STOCK = "stock"
+REMOTE = "--remote"
 ENDS_WITHIN_S = 20.0
 
 
 class Guardian:
-    """Starts the process, and tells it what has begun and ended."""
+    """Starts the process, and tells it what has begun and ended.
 
-    def __init__(self, settings: Path | None) -> None:
-        arguments = [str(settings)] if settings else []
+    A guardian of a remote run ends the benchmark alone. The relay in the agent's pod ends the rest.
+    """
+
+    def __init__(self, settings: Path | None = None, *, is_remote: bool = False) -> None:
+        arguments = [REMOTE] if is_remote else [str(settings)] if settings else []
         # Its own session, so that neither Ctrl-C nor the end of the terminal reaches it. Without -P
         # modules are imported from the working directory, which may be another user's.
         self._process = subprocess.Popen(  # noqa: S603 - this interpreter
@@ -73,17 +77,21 @@ def main(arguments: list[str]) -> None:
     """Wait for the end of the run, and end what it left."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    settings = load_settings(Path(arguments[0]) if arguments else None)
+    is_remote = REMOTE in arguments
+    settings = None if is_remote else load_settings(Path(arguments[0]) if arguments else None)
     left = watch(sys.stdin)
     if GROUP in left:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(int(left[GROUP]), signal.SIGKILL)
+    if settings is None:
+        return
+    door = Door(way_here(settings), ())
     if TRIAL in left:
         with suppress(TemperError):
-            Door(settings, ()).release(left[TRIAL])
+            door.release(left[TRIAL])
     if STOCK in left:
         with suppress(TemperError):
-            Door(settings, ()).withdraw_stock(left[STOCK])
+            door.withdraw_stock(left[STOCK])
 
 
 if __name__ == "__main__":

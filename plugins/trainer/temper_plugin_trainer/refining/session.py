@@ -37,14 +37,14 @@ class Session:
     def run(self) -> Outcome:
         """Climb to the end. No trial is left in force, however this ends.
 
-        Raises RunInterruptedError if the user interrupts it. The same session, made anew with its
-        journal, then continues.
+        Raises RunInterruptedError if the user interrupts or aborts it. The same session, made anew
+        with its journal, then continues.
         """
         try:
             return self._climbed()
         except RunInterruptedError as error:
             raise RunInterruptedError(
-                f"interrupted after {self.measured} measurements; the same command continues"
+                f"{error} after {self.measured} measurements; the same command continues"
             ) from error
         finally:
             self.arms.close()

@@ -1,11 +1,11 @@
 """The agent's door, as a climb uses it: trials, and what the node says of them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from attrs import frozen
 
-from temper_core import InputError, MachineError, ask_agent, ask_observation
+from temper_core import InputError, MachineError, ask_agent
 from temper_core.observed import number, pod_key, rows, table, text
 
 ENFORCING = "enforcing"
@@ -31,11 +31,41 @@ class Look:
     waits: float
 
 
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+
+class Ask(Protocol):
+    """A way to the agent. Raises as ``temper_core.ask_agent`` does."""
+
+    def __call__(
+        self,
+        path: str,
+        method: Method = "GET",
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Any:  # noqa: ANN401 - any JSON
+        """Return the agent's answer to a request."""
+
+
+def way_here(settings: Any) -> Ask:  # noqa: ANN401 - as of load_settings
+    """Return the way to the agent at the addresses of *settings*."""
+
+    def ask(
+        path: str,
+        method: Method = "GET",
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Any:  # noqa: ANN401 - any JSON
+        return ask_agent(path, query, method=method, body=body, settings=settings)
+
+    return ask
+
+
 @frozen
 class Door:
-    """The agent at the addresses of *settings*, for trials of the pods."""
+    """An agent, for trials of the pods. *ask* is the way to it."""
 
-    settings: Any
+    ask: Ask
     pods: tuple[str, ...]
 
     def begin(self, profile: str, seconds: float) -> str:
@@ -76,7 +106,7 @@ class Door:
 
     def look(self) -> Look:
         """Return the last observation of the node."""
-        document = ask_observation(self.settings, THREADS)
+        document = self._ask("/observe", query={"top": str(THREADS)})
         others = [row for row in rows(document, "pods") if pod_key(row) not in self.pods]
         return Look(
             at=text(document, "at"),
@@ -126,11 +156,11 @@ class Door:
     def _ask(
         self,
         path: str,
-        method: Any = "GET",  # noqa: ANN401 - a literal of the client
+        method: Method = "GET",
         body: object = None,
         query: Mapping[str, str] | None = None,
     ) -> Mapping[str, Any]:
-        answer = ask_agent(path, query, method=method, body=body, settings=self.settings)
+        answer = self.ask(path, method, body, query)
         if not isinstance(answer, Mapping):
             raise MachineError(f"the agent's answer to {path} is no JSON object")
         return answer

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from temper_core import InputError, MachineError
 from temper_core.observed import rows
-from temper_plugin_tracer.remote.kubectl import AgentPod, Kubectl
+from temper_kube.agents import AGENTS
+from temper_kube.kubectl import AgentPod, Kubectl
 
-AGENTS = "app.kubernetes.io/name=temper,app.kubernetes.io/component=agent"
 NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 """The name of an object (RFC 1123 subdomain)."""
 
@@ -19,11 +19,15 @@ Object = Mapping[str, Any]
 
 @frozen
 class PlacedPod:
-    """A pod that runs, its node, and the pod of the node's agent."""
+    """A pod that runs, its node, and the pod of the node's agent.
+
+    ``found`` is the pod as the API server has it.
+    """
 
     pod: str
     node: str
     agent: AgentPod
+    found: Object = field(eq=False, repr=False)
 
 
 def place(kubectl: Kubectl, pod: str, agents_namespace: str) -> PlacedPod:
@@ -39,7 +43,7 @@ def place(kubectl: Kubectl, pod: str, agents_namespace: str) -> PlacedPod:
     node, phase = _text(found, "spec", "nodeName"), _text(found, "status", "phase")
     if not node or phase != "Running":
         raise MachineError(f"the pod {full} does not run: {phase or 'its phase is unknown'}")
-    return PlacedPod(full, node, _agent(kubectl, node, agents_namespace))
+    return PlacedPod(full, node, _agent(kubectl, node, agents_namespace), found)
 
 
 def _names(pod: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import IO, Any
 
@@ -17,6 +17,8 @@ from temper_core import InputError, MachineError
 PROGRAM = "kubectl"
 LARGEST_ANSWER_BYTES = 16 << 20
 PIECE_BYTES = 256 * 1024
+ENDS_WITHIN_S = 20.0
+"""Seconds in which kubectl ends after the end of its input."""
 USAGE_ERROR = 2
 """The exit code of ``temper`` for input that is refused."""
 _EPILOGUE = re.compile(r"^(command terminated with exit code [0-9]+|error: exit status [0-9]+)$")
@@ -42,9 +44,12 @@ class Kubectl:
             raise InputError(message) if "(NotFound)" in message else MachineError(message)
         return parsed(run.stdout, "kubectl")
 
-    def exec_words(self, namespace: str, pod: str, words: Sequence[str]) -> list[str]:
+    def exec_words(
+        self, namespace: str, pod: str, words: Sequence[str], *, takes_input: bool = False
+    ) -> list[str]:
         """Return the command that runs *words* in the first container of *pod*."""
-        return [*self._command(), "exec", f"--namespace={namespace}", pod, "--", *words]
+        options = [f"--namespace={namespace}", *(["--stdin"] if takes_input else [])]
+        return [*self._command(), "exec", *options, pod, "--", *words]
 
     def _command(self) -> list[str]:
         program = shutil.which(PROGRAM)
@@ -83,6 +88,31 @@ class AgentPod:
                 yield RemoteCommand(self.name, process, output, errors)
             finally:
                 process.kill()
+
+    @contextmanager
+    def converse(self, *words: str) -> Iterator["Conversation"]:
+        """Start ``temper`` in the pod, to write to it and to read from it.
+
+        Its standard input is closed at the end of the block. kubectl then has some seconds to end.
+        It has a session of its own, so that Ctrl-C does not reach it.
+        """
+        command = self.kubectl.exec_words(
+            self.namespace, self.name, ("temper", *words), takes_input=True
+        )
+        with (
+            tempfile.TemporaryFile() as errors,
+            subprocess.Popen(  # noqa: S603 - no shell
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            ) as process,
+        ):
+            try:
+                yield Conversation(self.name, process, errors)
+            finally:
+                _end(process)
 
     def copy(self, words: Sequence[str], write: Callable[[bytes], object]) -> int:
         """Pass what ``temper`` prints in the pod to *write*, and return its size.
@@ -143,6 +173,21 @@ class RemoteCommand:
         return parsed(_content(self.output), self.pod)
 
 
+@frozen
+class Conversation:
+    """A ``temper`` command in the pod *pod* with open standard input and output."""
+
+    pod: str
+    process: "subprocess.Popen[bytes]"
+    errors: IO[bytes]
+
+    def failure(self) -> InputError | MachineError:
+        """Wait a moment for the end of the command, and return why it ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(ENDS_WITHIN_S)
+        return _failure(self.pod, self.process.poll() or 0, self.errors)
+
+
 def parsed(content: bytes, source: str) -> Any:  # noqa: ANN401 - any JSON
     """Return the JSON of *content*. Raise MachineError if it is none, or too large."""
     if len(content) > LARGEST_ANSWER_BYTES:
@@ -151,6 +196,15 @@ def parsed(content: bytes, source: str) -> Any:  # noqa: ANN401 - any JSON
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise MachineError(f"{source} answers with no JSON: {error}") from error
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(OSError):
+        process.stdin.close()  # type: ignore[union-attr]  # PIPE
+    try:
+        process.wait(ENDS_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _failure(pod: str, code: int, errors: IO[bytes]) -> InputError | MachineError:

@@ -1,0 +1,105 @@
+"""The relay of ``kubectl temper train`` before a real agent, and the values that a run prints."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from temper_plugin_trainer.remote.relay import Relay, lines_of
+from temper_plugin_trainer.remote.values_patch import values_patch
+from tests.patience import PATIENCE_S
+from tests.trainer.refining.surfaces import PROFILE
+
+TEMPER = str(Path(sys.executable).with_name("temper"))
+STOCK = {"requested": True, "requester": "train-shop", "reason": "it"}
+BEGIN = {
+    "path": "/trials",
+    "method": "POST",
+    "body": {"profile": PROFILE, "pods": ["spin"], "seconds": 600},
+}
+REQUEST = {"path": "/safe-mode", "method": "PUT", "body": STOCK}
+
+
+@pytest.fixture
+def relay(agent):
+    """A relay that has answered what begins a trial, and what requests safe mode."""
+    process = subprocess.Popen(
+        [TEMPER, "train", "relay", "--settings", str(agent.path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write("".join(json.dumps(each) + "\n" for each in (BEGIN, {}, REQUEST)))
+    process.stdin.flush()
+    process.answers = [json.loads(process.stdout.readline()) for _ in range(4)]
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def _standing(agent):
+    requests = agent.get("/safe-mode").json()["requests"]
+    return len(agent.get("/trials").json()["trials"]), list(requests)
+
+
+def test_what_came_through_a_relay_ends_with_its_input(agent, relay):
+    greeting, begun, refused, requested = relay.answers
+    assert greeting["schema_version"] == 1
+    assert greeting["kernel"] == os.uname().release
+    assert begun["answer"]["id"]
+    assert refused == {"error": "the relay needs a path", "exit_code": 2}
+    assert requested["answer"]
+    assert _standing(agent) == (1, ["train-shop"])
+
+    relay.stdin.close()
+    code = relay.wait(PATIENCE_S)
+    relay.stdin = None
+
+    assert code == 0
+    assert _standing(agent) == (0, [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_as_the_end_of_the_input_does(agent, relay, number):
+    assert _standing(agent) == (1, ["train-shop"])
+
+    relay.send_signal(number)
+    relay.wait(PATIENCE_S)
+
+    assert _standing(agent) == (0, [])
+
+
+def test_silence_ends_the_lines_and_an_empty_line_is_no_silence():
+    reading, writing = os.pipe()
+    os.write(writing, b"one\n\ntw")
+    try:
+        assert list(lines_of(reading, silence_s=0.2)) == [b"one", b""]
+        os.write(writing, b"o\n")
+        os.close(writing)
+        assert list(lines_of(reading, silence_s=30)) == [b"o"]
+    finally:
+        os.close(reading)
+
+
+@pytest.mark.parametrize("line", [b"{", b"5", b'{"path": 5}', b'{"path": "/x", "host": "y"}'])
+def test_a_request_that_is_none_is_refused_and_asks_nothing(line):
+    def ask(*_, **__):
+        pytest.fail("asked")
+
+    answer = Relay(ask).answer(line)
+
+    assert answer["exit_code"] == 2
+    assert "the relay" in answer["error"]
+
+
+@pytest.mark.parametrize("text", ['id = "a"\n\n# x\n', 'id = "\u2028é"\n', " a\n", "a", "\ta\n"])
+def test_printed_values_have_the_profile_as_it_is(text):
+    printed = values_patch("shop", text, ["what it is"])
+
+    assert printed.startswith("# what it is\n")
+    assert yaml.safe_load(printed) == {"agent": {"profiles": {"shop.toml": text}}}
