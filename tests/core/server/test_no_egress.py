@@ -1,4 +1,4 @@
-"""The agent with all first-party plugins calls nobody but whom its settings name.
+"""The agent with all first-party plugins sends to no address but those that its settings name.
 
 strace(1) writes down every address that a thread or a child of the agent sends to. The host has a
 default route, so that no call is missing for want of one.
@@ -84,7 +84,7 @@ def read_pages(host):
         )
 
 
-def test_an_agent_as_it_comes_calls_nobody(host):
+def test_an_agent_as_it_comes_sends_to_no_address(host):
     assert addresses_called(host, "") == set()
 
 
