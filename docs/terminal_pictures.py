@@ -20,6 +20,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from temper_core.observe.document import observe_document
+from temper_core.testing import recorded_snapshots
+from temper_plugin_console.top.history import History, longer
+from temper_plugin_console.top.pane_boxes import PaneInput
+from temper_plugin_console.top.screen import whole_text
+
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs/images"
 COLUMNS, LINES = 112, 100
@@ -35,6 +41,10 @@ PLOTS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Commands that draw their picture themselves, by ``--save``."""
+SCREENS = ("top.svg",)
+"""The screen of ``temper top``, of the last look of a recording."""
+RECORDING = ROOT / "examples/recordings/busy-node.rec.gz"
+THREADS = 12
 FONT = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 
 
@@ -42,12 +52,21 @@ def picture(name: str) -> str:
     """Return the SVG of what the command of *name* prints, without fonts from elsewhere."""
     if name in PLOTS:
         return _saved(PLOTS[name])
-    command = PICTURES[name]
-    shown = Text.from_ansi(printed(command))
+    command = ("temper", "top", "--once") if name in SCREENS else PICTURES[name]
+    shown = _top() if name in SCREENS else Text.from_ansi(printed(command))
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
     console.print(Text(f"$ {' '.join(command)}\n", style="bold"), shown, sep="", soft_wrap=True)
     drawn = console.export_svg(title="temper", unique_id=name.partition(".")[0])
     return FONT.sub("", drawn)
+
+
+def _top() -> Text:
+    """Return the screen after all looks of the recording, without what is of this host."""
+    documents = [observe_document(look, THREADS) for look in recorded_snapshots(RECORDING)]
+    history: History = {}
+    for document in documents:
+        history = longer(history, document)
+    return Text("\n").join(whole_text(PaneInput(documents[-1], history=history), COLUMNS))
 
 
 def _saved(command: tuple[str, ...]) -> str:
@@ -82,7 +101,7 @@ def printed(command: tuple[str, ...]) -> str:
 
 def main() -> None:
     """Write all pictures."""
-    for name in (*PICTURES, *PLOTS):
+    for name in (*PICTURES, *PLOTS, *SCREENS):
         (IMAGES / name).write_text(picture(name))
 
 

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from temper_core.cli.planning import PlanInput, cpus_text, input_options, make_plan
-from temper_core.console import output_option, print_json, results_console, watch_options
+from temper_core.console import (
+    folded,
+    output_option,
+    print_json,
+    printable,
+    results_console,
+    watch_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+LABEL = 9
+"""Columns of the labels."""
 
 
 @click.command("explain")
@@ -72,30 +82,33 @@ def _asked(pod: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _print(document: Mapping[str, Any]) -> None:
-    console = results_console()
-    console.print(f"{document['pod']} (uid {document['uid']})")
-    console.print(f"tier     {document['tier']}: {document['reason']}")
+    click.echo(printable(f"{document['pod']} (uid {document['uid']})"))
+    _print_line("tier", f"{document['tier']}: {document['reason']}")
     for name, value in document["inputs"].items():
-        console.print(f"         {name.replace('_', ' ')}: {value}")
-    profile = document["profile"] or "none"
-    console.print(f"profile  {profile}: {document['profile_reason']}")
+        _print_line("", f"{name.replace('_', ' ')}: {value}")
+    _print_line("profile", f"{document['profile'] or 'none'}: {document['profile_reason']}")
     for place in document["places"]:
-        _print_place(console, place)
+        _print_place(place)
     for note in document["notes"]:
-        console.print(f"note     {note['code']}, {note['subject']}: {note['message']}")
+        _print_line("note", f"{note['code']}, {note['subject']}: {note['message']}")
     for change in document["changes"]:
-        console.print(f"change   {change}")
-    _print_threads(console, document.get("threads"))
+        _print_line("change", change)
+    _print_threads(results_console(), document.get("threads"))
 
 
-def _print_place(console: "Console", place: Mapping[str, Any]) -> None:
+def _print_place(place: Mapping[str, Any]) -> None:
     size = cpus_text(place["cpus_min"], place["cpus_max"])
     demoted = ", demoted" if place["demoted"] else ""
     hint = place.get("hint")
     by_hint = "" if hint is None else f", by hint {hint}"
-    console.print(f"layer    {place['layer']}{by_hint}: {place['threads']}")
-    console.print(f"         {place['kind']}{demoted}, CPUs of its own: {size}")
-    console.print(f"         {place['reason']}")
+    _print_line("layer", f"{place['layer']}{by_hint}: {place['threads']}")
+    _print_line("", f"{place['kind']}{demoted}, CPUs of its own: {size}")
+    _print_line("", place["reason"])
+
+
+def _print_line(label: str, text: str) -> None:
+    """Print *text* beside *label*. Its further lines begin where it does."""
+    click.echo(f"{label:<{LABEL}}{folded(text, LABEL)}")
 
 
 def _print_threads(console: "Console", threads: Sequence[Mapping[str, Any]] | None) -> None:

@@ -1,6 +1,7 @@
 import io
 import subprocess
 from contextlib import redirect_stdout
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from temper_core.console import folded
 from tests.core.cli.pseudo_terminal import PseudoTerminal
 from tests.core.cli.test_command_line import TEMPER
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SENTENCE = "steering needs /sys/fs/bpf on a BPF file system, and the mount-option mode=700"
 
 
@@ -62,6 +64,19 @@ def test_a_profile_is_readable_at_80_columns():
     [group] = [line for line in visible if line.startswith("connections ")]
     assert group.split()[:4] == ["connections", "exclusive", "0.85", "comm_prefix"]
     assert sum(line.strip().startswith("or comm_prefix") for line in visible) > 5
+
+
+def test_an_explanation_keeps_its_column_of_labels_free():
+    pods = ("--pods", str(EXAMPLES / "podlists/mixed-node.yaml"))
+    machine = ("--machine", str(EXAMPLES / "machines/16-cores.toml"))
+
+    lines = written_on([TEMPER, "explain", "shop/mysql-0", *pods, *machine], "one more core", 80)
+
+    _, *others = lines
+    assert max(map(len, lines)) <= 80
+    assert {line[:9].strip() for line in others} == {
+        "", "tier", "profile", "layer", "note", "change",
+    }  # fmt: skip
 
 
 class NarrowTerminal(io.StringIO):
