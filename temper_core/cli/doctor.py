@@ -1,7 +1,7 @@
 """``temper doctor``: the checks of this machine with remedies, and the engine's last failure."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +55,8 @@ def command(path: Path | None, output: str) -> None:
     engine = own_engine(roots)
     checks = run_preflight(roots, settings, own_engine=engine)
     hold = verdict(checks)
-    checks = (*checks, *look_closely(roots, settings, own_engine=engine))
+    closer = look_closely(roots, settings, own_engine=engine)
+    checks = (*checks, *(closer if _has_engine(checks) else map(_without_engine, closer)))
     agent, messages = _ask_agent(settings), last_messages(roots.kmsg)
     last_end = _last_end(agent, messages, roots.proc)
     if output == "json":
@@ -65,6 +66,19 @@ def command(path: Path | None, output: str) -> None:
         _print_agent(agent, last_end, messages)
     if hold is not None:
         raise click.exceptions.Exit(EXIT_MACHINE)
+
+
+def _has_engine(checks: Iterable["Check"]) -> bool:
+    return not any(check.name == "engine" and check.state == "failed" for check in checks)
+
+
+def _without_engine(check: "Check") -> "Check":
+    """Return *check* as it is without an engine: whether a swap works has then not been seen."""
+    from temper_core.records.checks import unknown
+
+    if check.name != "warm_swap" or check.state != "ok":
+        return check
+    return unknown(check.name, f"no engine is installed; {check.detail}")
 
 
 def _ask_agent(settings: "Settings") -> dict[str, Any]:

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -41,6 +42,26 @@ def test_the_running_agent_says_how_it_stands_and_what_it_last_diagnosed(temper,
     assert "Agent: enforcing" in output
     assert f"Last end of an engine (stall): {END['summary']}\n-> look at CPU 3\n" in output
     assert "kernel's log" not in output
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root a swap is refused anyway")
+@pytest.mark.parametrize(
+    ("has_program", "mark"), [(False, "?     warm_swap"), (True, "ok    warm_swap")]
+)
+def test_a_warm_swap_is_not_known_to_work_without_an_engine(
+    temper, node, tmp_path, has_program, mark
+):
+    engine = tmp_path / "scx_layered"
+    if has_program:
+        engine.write_text("#!/bin/sh\necho scx_layered 1.1.4\n")
+        engine.chmod(0o755)
+    with node.settings_path.open("a") as file:
+        file.write(f'[scheduler]\nengine = "{engine}"\n')
+
+    output = temper(doctor.command).output
+
+    assert mark in output
+    assert ("no engine is installed; there is room" in output) != has_program
 
 
 @pytest.mark.usefixtures("agent")
