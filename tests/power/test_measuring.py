@@ -8,12 +8,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from temper_core import InputError, MachineError
 from temper_plugin_power.commands.power import command
 from temper_plugin_power.controller.chosen import asking
+from temper_plugin_power.controller.energy_matching import EnergyMatching
 from temper_plugin_power.controller.tallies import Tallies
-from temper_plugin_power.measuring.measuring import Pace, measure
+from temper_plugin_power.measuring.measuring import Measured, Pace, measure
 from temper_plugin_power.measuring.questions import (
     FAMILIES,
     OPTIONAL,
@@ -23,6 +25,7 @@ from temper_plugin_power.measuring.questions import (
 )
 from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.workloads.energy import Dialect
+from temper_plugin_power.workloads.pods import PodMeasures
 from temper_prometheus.answers import Answer, Series
 from tests.power.power_series import Exported, a_pod, queries_of, write_pods
 from tests.rightsizer.fleet_series import make_blocks, serving
@@ -165,6 +168,48 @@ def test_the_dialect_is_told(tmp_path, exported, says, code):
     assert told["dialect"] in text.stdout
 
 
+def test_labels_that_name_no_pod_are_told(tmp_path):
+    """The energy is there, but a relabelling has taken its names of pods away."""
+    pods = write_pods(tmp_path, [a_pod("adds")])
+
+    def fill(series):
+        name = "kepler_container_package_joules_total"
+        series.counter(name, 5, container_id="a", ns="shop", workload="adds-0")
+
+    with exporting(tmp_path, fill) as address:
+        done = power("dialect", "--prometheus", address, "--pods", pods, "-o", "json")
+        text = power("dialect", "--prometheus", address, "--pods", pods)
+    told = json.loads(done.stdout)
+
+    assert (told["podsWithEnergy"], done.return_value) == (0, 1)
+    assert told["labels"] == ["container_id", "ns", "workload"]
+    assert "labels: container_id, ns, workload" in text.stdout
+
+
+@pytest.mark.parametrize(
+    ("labels", "energetic", "pods", "warned"),
+    [
+        (("ns",), (), {"shop/adds-0"}, 1),
+        (("pod_name",), ("other/x",), {"shop/adds-0"}, 1),
+        (("pod_name",), ("shop/adds-0",), {"shop/adds-0"}, 0),
+        (("ns",), (), set(), 0),
+        ((), (), {"shop/adds-0"}, 0),
+    ],
+)
+def test_energy_of_no_known_pod_is_warned_of_once(labels, energetic, pods, warned):
+    measures = {key: PodMeasures(kepler_package_rate=1.0) for key in energetic}
+    measured = Measured(measures, Dialect.OLD, frozenset(), labels)
+    matching = EnergyMatching()
+
+    with capture_logs() as logs:
+        matching.look(measured, pods)
+        matching.look(measured, pods)
+
+    assert [each["event"] for each in logs] == ["energy_of_no_pod"] * warned
+    for each in logs:
+        assert (each["labels"], each["pods_seen"]) == (list(labels), list(energetic))
+
+
 def crowd(series):
     """Every exporter at once, about many pods."""
     for number in range(WORKERS):
@@ -195,7 +240,7 @@ def test_five_thousand_pods_take_at_most_twenty_queries(tmp_path):
 def test_no_dialect_takes_more_than_twenty_queries(dialect):
     asked = list(questions(frozenset(OPTIONAL), dialect, 600))
 
-    assert len(asked) + 1 <= 20
+    assert len(asked) + 2 <= 20  # with the families and the labels of energy
     assert len({each.measure for each in asked}) == len(asked)
 
 

@@ -55,6 +55,7 @@ def dialect_command(*, asked: PrometheusQuestion, pods: Path | None, output: str
         "dialect": str(measured.dialect),
         "verdict": VERDICTS[measured.dialect],
         "families": _families(measured),
+        "labels": list(measured.energy_labels),
         "podsWithEnergy": len(matched),
         "unknownPods": unmatched[:10],
         "nodes": {
@@ -79,6 +80,7 @@ def _as_text(document: Mapping[str, Any]) -> str:
     lines = [
         f"dialect: {document['dialect']}, {document['verdict']}",
         f"families: {families}",
+        f"labels: {', '.join(map(shown, document['labels'])) or 'none'}",
         f"pods with energy: {document['podsWithEnergy']}",
     ]
     if document["unknownPods"]:

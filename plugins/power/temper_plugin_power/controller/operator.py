@@ -18,6 +18,7 @@ from temper_plugin_power.controller.advice_writing import AdviceWriter
 from temper_plugin_power.controller.chosen import asking, facility_asking, profiling_choices
 from temper_plugin_power.controller.classifier import Classifier, Cluster, Timing
 from temper_plugin_power.controller.collecting import Collector
+from temper_plugin_power.controller.energy_matching import EnergyMatching
 from temper_plugin_power.controller.hardware_writing import HardwareWriter
 from temper_plugin_power.controller.kube_events import Events
 from temper_plugin_power.controller.last_facility import LastFacility
@@ -64,6 +65,7 @@ class Operator:
     _collector: Collector = field(init=False)
     _nodes: NodeLoop = field(init=False)
     _rescheduler: Rescheduler = field(init=False)
+    _energy: EnergyMatching = field(factory=EnergyMatching, init=False)
     _closing: threading.Event = field(factory=threading.Event, init=False)
     _connections: ExitStack = field(factory=ExitStack, init=False)
     _threads: list[threading.Thread] = field(factory=list, init=False)
@@ -222,6 +224,8 @@ class Operator:
     def _begin_cycle(self, measured: Measured | None) -> None:
         if measured is not None:
             self.tallies.dialect_is(measured.dialect)
+            pods = {pod.measured.pod.key for pod in self.watches.pods.all()}
+            self._energy.look(measured, pods)
         self.classifier.measured(measured)
 
     def _is_due(self) -> bool:

@@ -8,7 +8,7 @@ from attrs import field, frozen
 
 from temper_core import MachineError
 from temper_kube.backoff import Backoff
-from temper_plugin_power.measuring.questions import FAMILIES, dialect_of, questions
+from temper_plugin_power.measuring.questions import FAMILIES, dialect_of, energy_sample, questions
 from temper_plugin_power.measuring.readings import Values, measures_of, values_of
 from temper_plugin_power.workloads.energy import Dialect
 from temper_plugin_power.workloads.pods import PodMeasures
@@ -55,6 +55,8 @@ class Measured:
     dialect: Dialect
     families: frozenset[str]
     """The families that only some exporters have."""
+    energy_labels: tuple[str, ...] = ()
+    """The names of the labels of energy, by which it should name pods. Empty without energy."""
 
 
 @frozen
@@ -93,7 +95,13 @@ def measure(
             values[question.measure] = values_of(answer.series, question)
         except ValueError as error:
             raise server.damaged(error) from error
-    return Measured(measures_of(values), dialect, families)
+    return Measured(measures_of(values), dialect, families, _energy_labels(asking, dialect))
+
+
+def _energy_labels(asking: "_Asking", dialect: Dialect) -> tuple[str, ...]:
+    query = energy_sample(dialect)
+    series = asking.answer("energy_labels", query).series if query else ()
+    return tuple(sorted({label for each in series for label in each.labels} - {"__name__"}))
 
 
 def answers(

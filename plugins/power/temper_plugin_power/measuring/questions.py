@@ -78,6 +78,12 @@ def dialect_of(families: AbstractSet[str], energy: str = "auto") -> Dialect:
     return Dialect.NEW if NEW_CPU in families else Dialect.NONE
 
 
+def energy_sample(dialect: Dialect) -> str:
+    """Return a query for one series of the energy of pods, empty without a dialect."""
+    family = {Dialect.OLD: OLD_ZONES["package"], Dialect.NEW: NEW_CPU}.get(dialect)
+    return "" if family is None else f"topk(1, {family})"
+
+
 def questions(families: AbstractSet[str], dialect: Dialect, window_s: int) -> Iterator[Question]:
     """Yield the questions about rates over *window_s* seconds, for the *families* that exist."""
     window = as_duration(window_s)
