@@ -10,6 +10,7 @@ from temper_plugin_power.settings.classifier import ClassifierSettings
 from temper_plugin_power.settings.operator import FacilitySettings
 from tests.control_plane.cluster import pod, wait_until
 from tests.kubernetes.power.conftest import GROUP, SETTINGS
+from tests.patience import PATIENCE_S
 from tests.power.power_series import Exported
 from tests.rightsizer.fleet_series import make_blocks, serving
 
@@ -138,7 +139,9 @@ def test_five_thousand_pods_are_classified_in_one_cycle_with_twenty_queries_at_m
         counts = asked(operator.page().decode())
     on_gpus = yard.profile(f"statefulset-app-{ON_GPUS}")["status"]
     path = f"/api/v1/namespaces/{yard.namespace}/pods"
-    yard.cluster.client.request("DELETE", path, json={"gracePeriodSeconds": 0}).raise_for_status()
+    yard.cluster.client.request(
+        "DELETE", path, json={"gracePeriodSeconds": 0}, timeout=PATIENCE_S
+    ).raise_for_status()
 
     assert on_gpus["gpu"]["avgUtilizationPct"] == 80
     assert on_gpus["evidence"]["pods"] == PODS / WORKLOADS
