@@ -284,6 +284,21 @@ def test_a_report_knows_the_hours_to_come_of_the_day_before(collector, root):
     assert unpack(b64decode(row["day_before"])).cpu.seconds == HOUR_S
 
 
+def test_after_hours_without_an_agent_the_older_history_counts_at_once(collector, root):
+    (root / PATH / SIDE).rmdir()
+    large = IntervalDemand()
+    large.memory.add(900 << 20, HOUR_S)
+    large.add(WindowDemand(1.6), HOUR_S)
+    collector.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: large})
+    collector.tell(snapshot_at(0, 0.2))
+
+    demand = collector.demands(6 * HOUR_S, NOW + 10)[KEY]
+
+    assert demand.cpu.seconds == 10
+    assert demand.peak_bytes() == pytest.approx(900 << 20, rel=0.05)
+    assert demand.day_before.cpu.seconds == HOUR_S
+
+
 START_TICKS = 21
 """The field starttime of /proc/PID/stat, from 0."""
 

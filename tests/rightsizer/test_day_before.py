@@ -14,6 +14,7 @@ from temper_plugin_rightsizer.backtest.samples import steps_of_samples
 from temper_plugin_rightsizer.backtest.shapes import DAY_S, SHAPES
 from temper_plugin_rightsizer.cluster.demands import ClusterDemand
 from temper_plugin_rightsizer.demand.day_before import hours_to_come
+from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.fleet.workloads import Owners
 from temper_plugin_rightsizer.store.history import HOUR_S, History
@@ -91,6 +92,37 @@ def test_a_start_up_of_the_day_before_sets_no_request():
     before.startup = learned([window(("jit", 1.0))] * 30)
 
     assert advise(after(rest(), before), Resources()) == advise(rest(), Resources())
+
+
+def test_a_day_before_of_start_ups_only_sets_no_request():
+    before = IntervalDemand(startup=learned([window(("jit", 2.0))] * 30))
+
+    assert advise(after(rest(), before), Resources()) == advise(rest(), Resources())
+
+
+def test_a_job_that_is_all_start_up_is_judged_by_those_of_the_day_before_too():
+    short, before = (
+        IntervalDemand(startup=learned([window(("jit", used))] * 30)) for used in (0.2, 0.6)
+    )
+
+    advice = advise(after(short, before), Resources())
+
+    assert advice.recommended.cpu_request_millis == 790
+
+
+def test_a_thread_that_was_hot_a_day_ago_is_hot_though_the_request_is_of_today():
+    hot = over_hours(lambda _: window(("hot", 0.95), idle=0.1))
+    pool = over_hours(lambda _: window(*((f"pool-{n}", 0.3) for n in range(8))))
+
+    advice = advise(after(pool, hot), Resources())
+
+    alone = advise(pool, Resources())
+    assert advice.recommended == alone.recommended
+    assert (advice.verdict, advice.hot_threads) == (Verdict.EXCLUSIVE, ("hot",))
+    assert advice.reasons[:2] == (
+        alone.reasons[0],
+        "a day ago the hours after this time of day had 1 hot thread (hot)",
+    )
 
 
 def test_the_history_keeps_the_hours_to_come_apart(tmp_path):

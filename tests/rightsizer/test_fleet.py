@@ -148,6 +148,26 @@ def by_day(series):
         )
 
 
+def moved(series):
+    """Add lazy threads of agents that are new, that are gone, or whose address has changed."""
+    yesterday = range(series.now - 26 * 3600, series.now - 16 * 3600, SCRAPE_S)
+    day = Container(series, "moved", "day").uses(0.3).hottest(0.3, instance="10.0.0.2:9797")
+    cpus = counted(dict.fromkeys(yesterday, 1.2), SCRAPE_S)
+    labels = {"cpu": "total", **day.labels, "id": "/yesterday/day"}
+    series.add("container_cpu_usage_seconds_total", labels, cpus)
+    hottest, address = "temper_container_hottest_thread_cpus", "10.0.0.1:9797"
+    series.gauge(hottest, 0.3, yesterday, instance=address, **day.state)
+    early = series.times[: -3 * 3600 // SCRAPE_S]
+    Container(series, "moved", "ended").uses(1.2)
+    named = {"namespace": "moved", "pod": "ended", "container": "app"}
+    series.gauge(hottest, 0.3, early, instance="10.0.0.3:9797", **named)
+    lately = series.times[-900 // SCRAPE_S :]
+    young = {"namespace": "moved", "pod": "young", "container": "app"}
+    cpus = counted(dict.fromkeys(lately, 1.2), SCRAPE_S)
+    series.add("container_cpu_usage_seconds_total", {"cpu": "total", **young}, cpus)
+    series.gauge(hottest, 0.3, lately, instance="10.0.0.4:9797", **young)
+
+
 def leaking(series):
     """Add two replicas that leak, and a container whose cache fills."""
     for number in range(2):
@@ -252,6 +272,7 @@ def address(tmp_path_factory):
         limited,
         starting,
         by_day,
+        moved,
         leaking,
         surrounded,
         bounded,
@@ -383,6 +404,14 @@ def test_the_hours_to_come_of_the_day_before_set_the_request(address, name):
     assert row["reasons"][1].startswith("a day ago the hours after this time of day needed more: ")
     assert row["used"]["cpu_percentile"] == pytest.approx(0.2, rel=0.06)
     assert not any("a day ago" in reason for reason in of_a_day["reasons"])
+
+
+@pytest.mark.parametrize("owner", ["Pod/day", "Pod/ended", "Pod/young"])
+def test_lazy_threads_of_an_agent_that_came_or_went_are_not_hot(address, owner):
+    row = by_owner(address, "moved")[owner]
+
+    assert (row["verdict"], row["hot_cores"]) == ("shared", 0)
+    assert row["recommended"]["cpu_request_millis"] == pytest.approx(1500, rel=0.06)
 
 
 def test_a_container_that_only_starts_is_judged_by_that(address):

@@ -25,8 +25,8 @@ def advise(
     none either.
     """
     startup_reasons = _startup_reasons(demand)
+    day_before = _judged_before(demand)
     demand = judged(demand)
-    day_before = demand.day_before and judged(demand.day_before)
     cpu = advise_cpu(demand, current.cpu_limit_millis, options, day_before)
     memory = advise_memory(demand, current, options, leak)
     wanted = Resources(
@@ -60,6 +60,14 @@ def advise(
 def judged(demand: IntervalDemand) -> IntervalDemand:
     """Return the demand that advice follows from: all of it, if it is mostly start-up."""
     return demand.whole() if demand.is_mostly_startup else demand
+
+
+def _judged_before(demand: IntervalDemand) -> IntervalDemand | None:
+    """Return what counts of the day before: the start-ups in it only if those of *demand* do."""
+    before = demand.day_before
+    if before is not None and demand.is_mostly_startup:
+        before = before.whole()
+    return before if before is not None and before.cpu.seconds else None
 
 
 def _startup_reasons(demand: IntervalDemand) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The CPU request, the CPU limit, and whether hot threads need cores of their own."""
 
 import math
+from collections.abc import Iterator
 
 from attrs import evolve, frozen
 
@@ -13,6 +14,7 @@ STEP_MILLIS = 10
 RAISED_BY = 1.5
 """A limit that throttles too much grows by this factor, as the demand above it is not visible."""
 _NEAR = 1e-6
+_DAY_BEFORE = "a day ago the hours after this time of day"
 
 
 @frozen
@@ -37,15 +39,17 @@ def advise_cpu(
 
     Without a hot thread the request is the percentile of the whole demand, with the margin. Each
     hot thread gets a whole core, and the percentile of the rest is added with the margin. If
-    *day_before*, the demand that is likely to come next, needs a larger request, that counts.
+    *day_before*, the demand that is likely to come next, needs a larger request or has more hot
+    threads, those count.
     """
     need = _need(demand, options)
     reasons = [_request_reason(demand, need, options)]
-    later = _need(day_before, options) if day_before is not None else need
-    if later.request_millis > need.request_millis:
-        reasons.append(_day_before_reason(later, options))
+    if day_before is not None:
+        later = _need(day_before, options)
+        reasons += _day_before_reasons(need, later, options)
+        larger = max(need, later, key=lambda each: each.request_millis)
         hotter = max(need, later, key=lambda each: each.hot)
-        need = evolve(later, hot=hotter.hot, hot_threads=hotter.hot_threads)
+        need = evolve(larger, hot=hotter.hot, hot_threads=hotter.hot_threads)
     limit, limit_reason = _limit(demand, limit_millis, need.request_millis, options)
     return CpuAdvice(
         verdict=Verdict.EXCLUSIVE if need.hot else Verdict.SHARED,
@@ -137,10 +141,15 @@ def _request_reason(demand: IntervalDemand, need: _Need, options: AdviceOptions)
     )
 
 
-def _day_before_reason(need: _Need, options: AdviceOptions) -> str:
-    hot = f" with {need.hot} hot {'thread' if need.hot == 1 else 'threads'}" if need.hot else ""
-    sum_of = _arithmetic(need, options)
-    return f"a day ago the hours after this time of day needed more{hot}: {sum_of}"
+def _day_before_reasons(need: _Need, later: _Need, options: AdviceOptions) -> Iterator[str]:
+    """Yield what *later*, the need of the day before, adds to *need*."""
+    hot = f"{later.hot} hot {'thread' if later.hot == 1 else 'threads'}"
+    if later.request_millis > need.request_millis:
+        hot = f" with {hot}" if later.hot else ""
+        yield f"{_DAY_BEFORE} needed more{hot}: {_arithmetic(later, options)}"
+    elif later.hot > need.hot:
+        names = f" ({', '.join(later.hot_threads)})" if later.hot_threads else ""
+        yield f"{_DAY_BEFORE} had {hot}{names}"
 
 
 def _arithmetic(need: _Need, options: AdviceOptions) -> str:

@@ -40,8 +40,8 @@ FLOOR_PARTS = 24
 class Exporters:
     """The labels in the series of each exporter. None if the server has no series of it.
 
-    ``scrapes`` are the scrapes of a second of each agent, by its label ``instance``.
-    ``knows_starts`` is whether the time of containers' starts is known.
+    ``scrapes`` are the scrapes of a second of each agent that was scraped lately, by its label
+    ``instance``. ``knows_starts`` is whether the time of containers' starts is known.
     """
 
     usage: Names
@@ -49,6 +49,14 @@ class Exporters:
     threads: Names | None
     scrapes: Mapping[str, float] = field(factory=dict)
     knows_starts: bool = False
+
+    def scrapes_of(self, instance: str) -> float:
+        """Return the scrapes of a second of an agent.
+
+        An agent that has another address by now, or whose node is gone, was scraped like the
+        others. 0 if no agent was scraped lately.
+        """
+        return self.scrapes.get(instance, max(self.scrapes.values(), default=0.0))
 
 
 @frozen
@@ -161,7 +169,7 @@ class Batch:
         watches: dict[Replica, Watch] = {}
         for series in self._now(query):
             replica = replica_of(series.labels, names)
-            scrapes = self.exporters.scrapes.get(series.labels.get("instance", ""), 0.0)
+            scrapes = self.exporters.scrapes_of(series.labels.get("instance", ""))
             for _, since in series.values():
                 # A restarted agent may have another address.
                 before = watches.get(replica, Watch(since, scrapes))

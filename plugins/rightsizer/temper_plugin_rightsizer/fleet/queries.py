@@ -28,6 +28,8 @@ REPLICASET_OWNER = "kube_replicaset_owner"
 JOB_OWNER = "kube_job_owner"
 RESTARTS = "kube_pod_container_status_restarts_total"
 OOM_KILLED = "kube_pod_container_status_last_terminated_reason"
+COUNTED_S = 600
+"""The time in which the scrapes of an agent are counted."""
 _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
@@ -123,9 +125,15 @@ def busy_sums(scope: Scope, names: Names, range_s: int) -> str:
 
 
 def scrapes(scope: Scope, names: Names, range_s: int) -> str:
-    """Return how often each agent was scraped: the samples of its most constant container."""
-    counted = f"count_over_time({scope.select(THREADS, names)}[{as_duration(range_s)}])"
-    return f"max by (instance) ({counted})"
+    """Return how often each agent was scraped in ``COUNTED_S``, at most, within *range_s*.
+
+    These are the samples of its most constant container, in the part of the time that has most: an
+    agent may be younger, and a thread be busy for a while only. The range has one second less, as
+    that of ``busy_sums``.
+    """
+    counted = f"count_over_time({scope.select(THREADS, names)}[{as_duration(COUNTED_S - 1)}])"
+    parts = f"[{as_duration(range_s)}:{as_duration(COUNTED_S // 2)}]"
+    return f"max by (instance) (max_over_time({counted}{parts}))"
 
 
 def threads_since(scope: Scope, names: Names, range_s: int, step_s: int) -> str:

@@ -118,7 +118,7 @@ class Fleet:
         rows = self._now(queries.scrapes(self.scope.of(()), names, range_s))
         with self.judged():
             return {
-                row.labels.get("instance", ""): count / range_s
+                row.labels.get("instance", ""): count / queries.COUNTED_S
                 for row in rows
                 for _, count in row.values()
             }

@@ -159,23 +159,24 @@ class History:
     ) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the merged demand of each container in the intervals from *since* on.
 
-        Older intervals count with their peak of memory and their floors only. *since* is rounded
-        down to the beginning of an interval of that age. *uids* are those of the pods, all by
-        default. Intervals that begin in *day_before* are kept apart. The newest intervals are read
-        first. What takes more than ``READ_S`` of CPU time is left out: the demands then cover less
-        time.
+        Older intervals count with their peak of memory and their floors only, also of a container
+        that has no demand since. *since* is rounded down to the beginning of an interval of that
+        age. *uids* are those of the pods, all by default. Intervals that begin in *day_before* are
+        kept apart. The newest intervals are read first. What takes more than ``READ_S`` of CPU time
+        is left out: the demands then cover less time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
         begins_at = self._rounded(since)
         ends_at = time.thread_time() + READ_S
         for key, at, demand in self.intervals(0, uids):
             demand.note_floor(at)
+            known = demands.setdefault(key, IntervalDemand())
             if at >= begins_at:
-                demands.setdefault(key, IntervalDemand()).merge(demand)
-            elif key in demands:
-                demands[key].take_peak(demand)
+                known.merge(demand)
+            else:
+                known.take_peak(demand)
                 if at in day_before:
-                    demands[key].add_day_before(demand)
+                    known.add_day_before(demand)
             if time.thread_time() > ends_at:
                 break
         return demands
