@@ -4,12 +4,21 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import temper_core
-from temper_core import InputError, Snapshot, read_machine, testing
+from temper_core import (
+    InputError,
+    MachineError,
+    Snapshot,
+    ask_agent,
+    load_settings,
+    read_machine,
+    testing,
+)
 from temper_core.observe.process_text import parse_schedstat, parse_stat
 from temper_core.records.machine import Cpu, MachineShape
 from temper_core.testing import (
@@ -22,6 +31,7 @@ from temper_core.testing import (
     make_thread,
     recorded_snapshots,
 )
+from tests.patience import PATIENCE_S
 
 ROOT = Path(temper_core.__file__).parents[1]
 PAGE = (Path(__file__).parents[2] / "docs/testing-a-plugin.md").read_text()
@@ -106,6 +116,43 @@ def test_the_page_names_the_whole_kit():
     named = set(re.findall(r"`(\w+)(?:\(|`)", PAGE))
 
     assert named >= {name for name in testing.__all__ if name != "MadeTrial"}
+
+
+def test_an_agent_serves_the_plugin_of_the_page(tmp_path):
+    plugins = tmp_path / "plugins"
+    plugins.mkdir(mode=0o755)
+    (plugins / "weekend.py").write_text(dict(FILE.findall(PAGE))["weekend.py"])
+    path = tmp_path / "agent.toml"
+    path.write_text(
+        f'run_directory = "{tmp_path}/run"\nstate_directory = "{tmp_path}/state"\n'
+        f'[server]\nlisten = ""\n[plugin_host]\ndirectory = "{plugins}"\nallow = ["weekend"]\n'
+    )
+    agent = subprocess.Popen(
+        [Path(sys.executable).with_name("temper"), "agent", "--observe-only", "--settings", path],
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        names = answered(load_settings(path), "/weekend", {"most": "2"})
+        metrics = answered(load_settings(path), "/metrics", {})
+    finally:
+        agent.terminate()
+        agent.wait(PATIENCE_S)
+
+    assert len(names) == 2
+    assert "temper_weekend_cpus_used " in str(metrics)
+
+
+def answered(settings, path, query):
+    """Return the answer of an agent that may be starting, and that has seen some threads."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            answer = ask_agent(path, query, settings=settings)
+        except MachineError:
+            answer = None
+        if answer or time.monotonic() > deadline:
+            return answer
+        time.sleep(0.2)
 
 
 def test_the_examples_of_the_page_pass(tmp_path):
