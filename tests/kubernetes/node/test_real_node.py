@@ -5,11 +5,13 @@ Times are the emulator's and are told, not judged.
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from attrs import asdict
 
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_trainer.remote.pod_watch import ABORT
 from tests.control_plane.cluster import wait_until
 from tests.kubernetes.node.real_node import NAMESPACE
 from tests.kubernetes.node.workloads import (
@@ -28,6 +30,8 @@ KINDS = (
 )
 FOLLOWED_S = 180
 CHURNED = 8
+TRAINED_S = 900
+"""From the command to a trial in the emulator, at most."""
 GONE_S = 600
 """The emulator's kubelet takes some half a minute to end one pod's containers."""
 LOOKS = 20
@@ -167,6 +171,39 @@ def test_kubectl_temper_fetches_a_trace_of_one_pod(node, tmp_path):
     names = {text for text in ("shop-write-0", "shop-write-1") if text.encode() in out.read_bytes()}
     assert names == {"shop-write-0", "shop-write-1"}
     node.tell("a trace of 3 s of a pod, by kubectl", f"{out.stat().st_size >> 10} KiB")
+
+
+@pytest.mark.usefixtures("placed")
+def test_a_training_by_kubectl_temper_ends_by_an_annotation_and_leaves_nothing(node, tmp_path):
+    profile = tmp_path / "shop.toml"
+    profile.write_text(PROFILE)
+    given = {"--profile": profile, "--artifacts": tmp_path / "record", "--metric": "x"}
+    words = [word for pair in given.items() for word in pair]
+    command = ("train", "default/shop", *words, "--benchmark", "sh -c 'sleep 5; echo 1'")
+    aborting = ("annotate", "--overwrite", "pod", "shop")
+    with ThreadPoolExecutor() as beside:
+        training = beside.submit(
+            node.kubectl_temper, *command, "--better", "lower", timeout=TRAINED_S
+        )
+        try:
+            wait_until(lambda: _trials(node) or training.done(), "a trial", TRAINED_S)
+            begun = _trials(node)
+        finally:
+            node.kubectl(*aborting, f"{ABORT}=true")
+        began = time.monotonic()
+        with pytest.raises(AssertionError, match=f"aborted by the annotation {ABORT}"):
+            training.result()
+    took_s = time.monotonic() - began
+
+    assert [trial["pods"] for trial in begun] == [["default/shop"]]
+    assert _trials(node) == []
+    assert node.exec("pgrep -f 'temper train [r]elay' || true").strip() == ""
+    node.kubectl(*aborting[:1], "pod", "shop", f"{ABORT}-")
+    node.tell("a training ended after its annotation", f"{took_s:.0f} s")
+
+
+def _trials(node):
+    return json.loads(node.ask("/trials"))["trials"]
 
 
 @pytest.mark.usefixtures("placed")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from temper_plugin_trainer.remote.relay import Relay, lines_of
+from temper_core import InputError, MachineError
+from temper_plugin_trainer.remote.relay import LONGEST_LINE_BYTES, Relay, lines_of
 from temper_plugin_trainer.remote.values_patch import values_patch
 from tests.patience import PATIENCE_S
 from tests.trainer.refining.surfaces import PROFILE
@@ -74,16 +75,27 @@ def test_a_signal_ends_it_as_the_end_of_the_input_does(agent, relay, number):
     assert _standing(agent) == (0, [])
 
 
-def test_silence_ends_the_lines_and_an_empty_line_is_no_silence():
+def test_lines_end_with_their_source_and_silence_is_an_error():
     reading, writing = os.pipe()
     os.write(writing, b"one\n\ntw")
     try:
-        assert list(lines_of(reading, silence_s=0.2)) == [b"one", b""]
+        lines = lines_of(reading, silence_s=0.2)
+        assert [next(lines), next(lines)] == [b"one", b""]
+        with pytest.raises(MachineError, match=r"heard nothing for 0\.2 s"):
+            next(lines)
+
         os.write(writing, b"o\n")
         os.close(writing)
         assert list(lines_of(reading, silence_s=30)) == [b"o"]
     finally:
         os.close(reading)
+
+
+def test_a_line_that_is_too_long_is_refused(tmp_path):
+    path = tmp_path / "lines"
+    path.write_bytes(b"x" * (LONGEST_LINE_BYTES + 1))
+    with path.open("rb") as file, pytest.raises(InputError, match="a line has more than"):
+        list(lines_of(file.fileno()))
 
 
 @pytest.mark.parametrize("line", [b"{", b"5", b'{"path": 5}', b'{"path": "/x", "host": "y"}'])

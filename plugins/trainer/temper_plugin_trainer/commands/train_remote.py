@@ -16,6 +16,7 @@ from temper_plugin_trainer.commands.run_options import run_options
 from temper_plugin_trainer.commands.train_run import node_for_trials
 from temper_plugin_trainer.commands.training_run import TrainingRun
 from temper_plugin_trainer.refining.guardian import Guardian
+from temper_plugin_trainer.refining.node_facts import NodeFacts
 from temper_plugin_trainer.refining.trial_door import Door
 from temper_plugin_trainer.refining.window import parsed_window
 from temper_plugin_trainer.remote.canary import Canary, canary_of
@@ -81,22 +82,26 @@ class _Training:
         with self.placed.agent.converse("train", "relay") as conversation:
             relay = RelayClient(conversation)
             facts = relay.greeting()
-            door = Door(relay.ask, self.canary.pods)
-            look = node_for_trials(door, may_observe=self.options["rehearse"])
-            request = door.cpu_request_millis()
-            origin = origin_of(self.options["profile"], self.options["bundle"], request)
-            directory = self._directory(origin)
-            guardian = Guardian(is_remote=True)
-            # Its thread must not take a signal that is held back.
+            # The thread must not take a signal that is held back, and the relay needs its sign of
+            # life also while a bundle is read.
             with held_interruptions(), self.watch.looking(relay.keep_alive):
-                try:
-                    TrainingRun(
-                        *(door, look, facts, origin, directory, guardian, request, self.options),
-                        show=lambda *told: self._show(str(origin.table["id"]), *told),
-                        aborted=self.watch.reason,
-                    ).run()
-                finally:
-                    guardian.close()
+                self._train(relay, facts)
+
+    def _train(self, relay: RelayClient, facts: NodeFacts) -> None:
+        door = Door(relay.ask, self.canary.pods)
+        look = node_for_trials(door, may_observe=self.options["rehearse"])
+        request = door.cpu_request_millis()
+        origin = origin_of(self.options["profile"], self.options["bundle"], request)
+        directory = self._directory(origin)
+        guardian = Guardian(is_remote=True)
+        try:
+            TrainingRun(
+                *(door, look, facts, origin, directory, guardian, request, self.options),
+                show=lambda *told: self._show(str(origin.table["id"]), *told),
+                aborted=self.watch.reason,
+            ).run()
+        finally:
+            guardian.close()
 
     def _directory(self, origin: Origin) -> Path:
         named = self.options["workload"] or str(origin.table["id"])

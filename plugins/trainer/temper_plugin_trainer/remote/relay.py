@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import define, field
 
-from temper_core import InputError, TemperError
+from temper_core import InputError, MachineError, TemperError
 from temper_core.observed import table, text
 from temper_plugin_trainer.refining.trial_door import Ask, Door
 
@@ -82,16 +82,20 @@ class Relay:
 
 
 def lines_of(descriptor: int, silence_s: float = SILENCE_S) -> Iterator[bytes]:
-    """Yield the lines of *descriptor* until it ends, is silent, or has a line that is too long."""
+    """Yield the lines of *descriptor* until it ends.
+
+    Raises MachineError if it is silent, InputError for a line that is too long.
+    """
     rest = b""
     while len(rest) <= LONGEST_LINE_BYTES:
         if not select.select([descriptor], [], [], silence_s)[0]:
-            return
+            raise MachineError(f"heard nothing for {silence_s:g} s, and ended what was begun")
         piece = os.read(descriptor, PIECE_BYTES)
         if not piece:
             return
         *whole, rest = (rest + piece).split(b"\n")
         yield from whole
+    raise InputError(f"a line has more than {LONGEST_LINE_BYTES} bytes")
 
 
 def _request(line: bytes) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from temper_plugin_trainer.refining.trial_door import Method
 
 ANSWER_S = 60.0
 """Seconds within which the relay answers."""
+START_S = 180.0
+"""Seconds within which the relay starts: on a slow node Python and its modules load for long."""
 PIECE_BYTES = 1 << 18
 SCHEMA_VERSION = 1
 
@@ -35,7 +37,7 @@ class RelayClient:
 
         Raises InputError or MachineError if no relay of this version answers.
         """
-        line = self._line()
+        line = self._line(START_S)
         if number(line, "schema_version") != SCHEMA_VERSION:
             raise MachineError(f"{self._pod} answers with no relay: is its version another?")
         return NodeFacts(text(line, "machine"), text(line, "kernel"))
@@ -51,7 +53,7 @@ class RelayClient:
         request = {"path": path, "method": method, "body": body, "query": query}
         with self._lock:
             self._send(json.dumps(request).encode() + b"\n")
-            line = self._line()
+            line = self._line(ANSWER_S)
         if "error" in line:
             message = f"{self._pod}: {text(line, 'error')}"
             is_ours = line.get("exit_code") == USAGE_ERROR
@@ -78,14 +80,14 @@ class RelayClient:
         except OSError as error:
             raise self.conversation.failure() from error
 
-    def _line(self) -> Mapping[str, Any]:
+    def _line(self, within_s: float) -> Mapping[str, Any]:
         """Return the next line of the relay. Raise MachineError if there is none in time."""
         descriptor = self.conversation.process.stdout.fileno()  # type: ignore[union-attr]  # a pipe
-        ends_at = time.monotonic() + ANSWER_S
+        ends_at = time.monotonic() + within_s
         while b"\n" not in self._rest:
             left_s = max(0.0, ends_at - time.monotonic())
             if not select.select([descriptor], [], [], left_s)[0]:
-                raise MachineError(f"{self._pod} did not answer within {ANSWER_S:g} s")
+                raise MachineError(f"{self._pod} did not answer within {within_s:g} s")
             piece = os.read(descriptor, PIECE_BYTES)
             if not piece:
                 raise self.conversation.failure()
