@@ -64,6 +64,12 @@ COMMANDS = {
     "k8s status": [()],
     "k8s trace": [(ARGUMENT,)],
     "k8s trace-compare": [(ARGUMENT, "shop/web")],
+    "k8s train": [
+        (
+            *(ARGUMENT, "--benchmark", ARGUMENT, "--metric", ARGUMENT),
+            *("--profile", "profiles/odd.toml"),
+        ),
+    ],
     "lint": [SETTINGS, ("--from", "b.json"), (*SETTINGS, "--explain", ARGUMENT)],
     "machine": [("--sys-root", ARGUMENT)],
     "map": [SETTINGS],
@@ -188,6 +194,7 @@ SHOW_NO_DATA = {
     "power simulate": "shows numbers of its own",
     "profiles schema": "prints a constant schema",
     "trace flight-recorder stop": "prints a constant line",
+    "train relay": "speaks JSON with kubectl temper train alone",
 }
 
 OWN_PROGRESS = re.compile(r"\r(asked [0-9]+ of [0-9]+ agents|[0-9]+ containers)")
