@@ -113,6 +113,25 @@ def test_a_prometheus_is_passed_on(helm, dashboard):
     assert not any("prometheus" in each for each in container_of(dashboard)["args"])
 
 
+def test_the_token_and_the_authority_of_the_prometheus_are_mounted(helm, dashboard):
+    given = "dashboard.prometheusToken.existingSecret=t,dashboard.prometheusCa.existingConfigMap=c"
+    rendered = helm.render("--set", f"{ON},dashboard.prometheus=https://p,{given}")
+    container, plain = container_of(rendered), container_of(dashboard)
+    volumes = {each["name"]: each for each in spec_of(rendered)["volumes"]}
+    mounts = {each["name"]: each for each in container["volumeMounts"]}
+
+    assert volumes["prometheus-token"]["secret"]["secretName"] == "t"
+    assert volumes["prometheus-ca"]["configMap"]["name"] == "c"
+    for name, option, file in (
+        ("prometheus-token", "--prometheus-token-file", "token"),
+        ("prometheus-ca", "--prometheus-ca-file", "ca.crt"),
+    ):
+        assert f"{option}={mounts[name]['mountPath']}/{file}" in container["args"]
+        assert mounts[name]["readOnly"]
+        assert name not in {each["name"] for each in plain["volumeMounts"]}
+    assert not any("prometheus" in each for each in plain["args"])
+
+
 def test_the_page_is_open_to_the_namespace_and_to_whom_the_values_name(helm, tmp_path):
     values = {"dashboard": {"enabled": True, "from": [INGRESS]}}
     policy = helm.render(*values_file(tmp_path, values)).get("NetworkPolicy", NAME)["spec"]
