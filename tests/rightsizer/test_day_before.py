@@ -139,6 +139,21 @@ def test_the_history_keeps_the_hours_to_come_apart(tmp_path):
     assert history.read(NOW - 6 * HOUR_S)[WEB].day_before is None
 
 
+def test_the_hours_to_come_are_read_before_other_hours(tmp_path, monkeypatch):
+    history = History(lambda: tmp_path, 4 << 20, clock=lambda: float(NOW))
+    for hours_ago in range(30, 0, -1):
+        demand = learned([window(("main", 0.2))] * 360)
+        history.add(NOW - hours_ago * HOUR_S, HOUR_S, {WEB: demand})
+    looks = iter(range(100))
+    monkeypatch.setattr("time.thread_time", lambda: float(next(looks)))
+    monkeypatch.setattr("temper_plugin_rightsizer.store.history.READ_S", 11.5)
+
+    found = history.read(NOW - 6 * HOUR_S, day_before=hours_to_come(NOW, 6 * HOUR_S))[WEB]
+
+    assert found.cpu.seconds == 6 * HOUR_S
+    assert found.day_before.cpu.seconds == 6 * HOUR_S
+
+
 def answer(demand, **changes):
     row = {"namespace": "shop", "pod": "web-0", "container": "app", "owner": "Deployment/web"}
     row["demand"] = b64encode(pack(demand)).decode()

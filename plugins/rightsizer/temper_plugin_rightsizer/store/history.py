@@ -3,8 +3,9 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 
 import structlog
@@ -155,20 +156,21 @@ class History:
         self,
         since: int,
         uids: Collection[str] | None = None,
-        day_before: Container[int] = (),
+        day_before: range = range(0),
     ) -> Mapping[ContainerKey, IntervalDemand]:
         """Return the merged demand of each container in the intervals from *since* on.
 
         Older intervals count with their peak of memory and their floors only, also of a container
         that has no demand since. *since* is rounded down to the beginning of an interval of that
         age. *uids* are those of the pods, all by default. Intervals that begin in *day_before* are
-        kept apart. The newest intervals are read first. What takes more than ``READ_S`` of CPU time
-        is left out: the demands then cover less time.
+        kept apart. These and those from *since* on are read first, and of each the newest. What
+        takes more than ``READ_S`` of CPU time is left out: the demands then cover less time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
         begins_at = self._rounded(since)
         ends_at = time.thread_time() + READ_S
-        for key, at, demand in self.intervals(0, uids):
+        spans = _spans(begins_at, day_before)
+        for key, at, demand in chain.from_iterable(self.intervals(*span, uids) for span in spans):
             demand.note_floor(at)
             known = demands.setdefault(key, IntervalDemand())
             if at >= begins_at:
@@ -186,15 +188,20 @@ class History:
         span_s = DAY_S if age_s > HOURLY_S else HOUR_S if age_s > DETAIL_S else 1
         return since // span_s * span_s
 
-    def intervals(self, since: int, uids: Collection[str] | None = None) -> Iterator[Interval]:
-        """Yield container, beginning and demand of the intervals from *since* on, newest first."""
+    def intervals(
+        self, since: int, before: int = LATEST + 1, uids: Collection[str] | None = None
+    ) -> Iterator[Interval]:
+        """Yield container, beginning and demand of intervals, newest first.
+
+        They begin from *since* on and earlier than *before*.
+        """
         wanted = None if uids is None else json.dumps(sorted(uids))
         with self._database() as database:
             rows = database.execute(
-                f"{INTERVALS} WHERE at >= ?"  # noqa: S608 - a constant
+                f"{INTERVALS} WHERE at >= ? AND at < ?"  # noqa: S608 - a constant
                 " AND (? IS NULL OR uid IN (SELECT value FROM json_each(?)))"
                 " ORDER BY at DESC",
-                (since, wanted, wanted),
+                (since, before, wanted, wanted),
             )
             for row in rows:
                 key, at, packed = require_interval(row)
@@ -276,6 +283,16 @@ class History:
                 if not freed:
                     del sizes[largest]
         database.execute("PRAGMA incremental_vacuum").fetchall()
+
+
+def _spans(begins_at: int, day_before: range) -> Iterator[tuple[int, int]]:
+    """Yield the begins and ends of all time: that from *begins_at* on, *day_before*, the rest."""
+    yield begins_at, LATEST + 1
+    if day_before:
+        yield day_before.start, day_before.stop
+        yield day_before.stop, begins_at
+        begins_at = day_before.start
+    yield 0, begins_at
 
 
 def _kept_for(path: Path, version: int) -> Path:
