@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import MachineError
-from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.demand.histogram import MOST_BUCKETS
+from temper_plugin_rightsizer.demand.interval import IntervalDemand, cpu_histogram
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.store import history as history_module
 from temper_plugin_rightsizer.store.history import (
@@ -316,6 +317,56 @@ def test_hours_are_filled_in_before_the_first_interval_and_once(history):
     demand = history.read(0)[WEB]
     assert demand.cpu.seconds == 3 * HOUR_S + INTERVAL_S
     assert demand.ranks[0].seconds == demand.watched_s == INTERVAL_S
+
+
+LONG = "\u00e9" * 30_000
+"""A name whose bytes as JSON are more than a part of a row can have."""
+
+
+def test_long_names_of_hours_do_not_keep_others_from_being_merged(history):
+    for hours_ago in (90, 91):
+        at = NOW - hours_ago * HOUR_S
+        filled = IntervalDemand(names={f"{'x' * 60_000}{hours_ago}": 60})
+        filled.cpu.add(0.5, HOUR_S)
+        history.fill(HOUR_S, [(DB, at, filled)])
+        history.add(at, HOUR_S, {WEB: five_minutes()})
+
+    history.compact()
+
+    found = {key: demand for key, _, demand in history.intervals(0)}
+    assert found[WEB].cpu.seconds == 2 * five_minutes().cpu.seconds
+    assert found[DB].names == {"x" * 64: 120}
+
+
+def test_names_that_another_agent_kept_are_cut_when_they_are_read():
+    packed = pack(IntervalDemand(names={"x" * 30_000: 60, "x" * 30_001: 30}))
+
+    assert unpack(packed).names == {"x" * 64: 90}
+
+
+def test_a_name_that_is_longer_once_it_is_packed_is_cut():
+    """JSON has characters that are not ASCII in two bytes, or in the six of an escape."""
+    empty = pack(IntervalDemand())
+    (length,) = struct.unpack_from("<H", empty)
+    head = json.loads(empty[2 : 2 + length])
+    raw = json.dumps([{LONG: 60}, head[1]], ensure_ascii=False).encode()
+
+    demand = unpack(struct.pack("<H", len(raw)) + raw + empty[2 + length :])
+
+    assert unpack(pack(demand)).names == {LONG[:64]: 60}
+
+
+def test_a_demand_that_fits_no_row_is_forgotten_and_the_others_are_kept(history):
+    oversized = IntervalDemand(startup=IntervalDemand())
+    for _ in range(8):
+        oversized.startup.ranks.append(cpu_histogram())
+        oversized.startup.rests.append(cpu_histogram())
+        for histogram in (oversized.startup.ranks[-1], oversized.startup.rests[-1]):
+            histogram.buckets.update(dict.fromkeys(range(MOST_BUCKETS), 2**60))
+
+    history.add(NOW - 300, INTERVAL_S, {DB: oversized, WEB: five_minutes()})
+
+    assert history.read(NOW - HOUR_S).keys() == {WEB}
 
 
 def test_what_is_filled_in_keeps_the_bound(tmp_path):

@@ -21,7 +21,7 @@ from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.containers import NodeContainer
 from temper_plugin_rightsizer.prices.settings import Prices
-from temper_plugin_rightsizer.store.packing import pack
+from temper_plugin_rightsizer.store.packing import OversizedError, pack
 
 SCHEMA_VERSION = 1
 USUAL_PRICES = Prices()
@@ -109,7 +109,15 @@ def _with_demand(row: dict[str, Any], demand: IntervalDemand) -> dict[str, Any]:
     grown = growth(demand.floors)
     return {
         **row,
-        "demand": b64encode(pack(demand)).decode(),
-        "day_before": demand.day_before and b64encode(pack(demand.day_before)).decode(),
+        "demand": _encoded(demand),
+        "day_before": demand.day_before and _encoded(demand.day_before),
         "growth": None if grown is None else asdict(grown),
     }
+
+
+def _encoded(demand: IntervalDemand) -> str:
+    """Return the histograms as text. Empty if they are too large, which counts as damaged."""
+    try:
+        return b64encode(pack(demand)).decode()
+    except OversizedError:
+        return ""

@@ -14,7 +14,7 @@ from attrs import define, field
 from temper_core import MachineError
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
-from temper_plugin_rightsizer.store.packing import DamagedError, pack, unpack
+from temper_plugin_rightsizer.store.packing import DamagedError, OversizedError, pack, unpack
 
 FILE = "demand.sqlite"
 HOUR_S = 3600
@@ -105,10 +105,10 @@ class History:
                     stored = _read(database, number, at)
                     if stored is not None:
                         demand.merge(stored)
-                    database.execute(
-                        "INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)",
-                        (number, at, seconds, pack(demand)),
-                    )
+                    packed = _packed(demand)
+                    if packed is not None:
+                        row = (number, at, seconds, packed)
+                        database.execute("INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)", row)
 
     def fill(self, seconds: int, intervals: Iterable[Interval]) -> int:
         """Keep *intervals* of *seconds* that end before those of their container begin.
@@ -124,8 +124,9 @@ class History:
                 for key, at, demand in intervals:
                     number = _number_of(database, key)
                     begin = _begin_of(database, number)
-                    if begin is None or at + seconds <= begin:
-                        row = (number, at, seconds, pack(demand))
+                    packed = _packed(demand) if begin is None or at + seconds <= begin else None
+                    if packed is not None:
+                        row = (number, at, seconds, packed)
                         database.execute("INSERT INTO interval VALUES (?, ?, ?, ?)", row)
                         kept += 1
         return kept
@@ -408,12 +409,20 @@ def _merge(database: sqlite3.Connection, span_s: int, before: int, most: int = -
         ).fetchall()
         database.execute("DELETE FROM interval WHERE container = ? AND at >= ? AND at < ?", within)
         demand = _readable(packed for _, packed in rows)
-        if demand is not None:
+        packed = None if demand is None else _packed(demand)
+        if packed is not None:
             seconds = sum(seconds for seconds, _ in rows)
-            database.execute(
-                "INSERT INTO interval VALUES (?, ?, ?, ?)",
-                (number, span * span_s, seconds, pack(demand)),
-            )
+            row = (number, span * span_s, seconds, packed)
+            database.execute("INSERT INTO interval VALUES (?, ?, ?, ?)", row)
+
+
+def _packed(demand: IntervalDemand) -> bytes | None:
+    """Return the bytes of *demand*. None if it is too large for a row, and so is forgotten."""
+    try:
+        return pack(demand)
+    except OversizedError as error:
+        log.warning("oversized_demand_forgotten", reason=str(error))
+        return None
 
 
 def _readable(rows: Iterable[bytes]) -> IntervalDemand | None:

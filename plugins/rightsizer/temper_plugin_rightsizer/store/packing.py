@@ -18,14 +18,21 @@ from temper_plugin_rightsizer.demand.window import MOST_RANKS
 
 _LENGTH = Struct("<H")
 MOST = 2**63
+LONGEST_NAME = 64
+"""Of a thread's family. A name of 15 bytes has less, but an hour may come from a user."""
+MOST_PART_BYTES = 2**16 - 1
 
 
 class DamagedError(Exception):
     """Bytes that no version of this module wrote."""
 
 
+class OversizedError(Exception):
+    """A demand that takes more bytes than a row can have, as no measured one does."""
+
+
 def pack(demand: IntervalDemand) -> bytes:
-    """Return *demand* as bytes: the names and counters, then parts.
+    """Return *demand* as bytes: the names and counters, then parts. Raises OversizedError.
 
     The parts are the start-up's own bytes, the histograms of CPU, run delay and memory, and two of
     each rank.
@@ -41,7 +48,10 @@ def pack(demand: IntervalDemand) -> bytes:
 
 
 def unpack(packed: bytes) -> IntervalDemand:
-    """Read what ``pack`` returned. Raises DamagedError for anything else."""
+    """Read what ``pack`` returned. Raises DamagedError for anything else.
+
+    Names are cut at ``LONGEST_NAME`` characters.
+    """
     return _unpack(packed, may_start=True)
 
 
@@ -69,6 +79,8 @@ def _unpack(packed: bytes, *, may_start: bool) -> IntervalDemand:
 
 
 def _part(content: bytes) -> bytes:
+    if len(content) > MOST_PART_BYTES:
+        raise OversizedError(f"a part of {len(content)} bytes does not fit")
     return _LENGTH.pack(len(content)) + content
 
 
@@ -86,7 +98,11 @@ def _parts(packed: bytes) -> Iterator[bytes]:
 def _names(names: object) -> dict[str, int]:
     if not isinstance(names, dict) or len(names) > MOST_NAMES:
         raise DamagedError("the names are no table")
-    return {str(name): int(_count(seconds)) for name, seconds in names.items()}
+    cut: dict[str, int] = {}
+    for name, seconds in names.items():
+        short = str(name)[:LONGEST_NAME]
+        cut[short] = cut.get(short, 0) + int(_count(seconds))
+    return cut
 
 
 def _counts(counts: list[float]) -> Counts:
