@@ -3,12 +3,14 @@
 JSON is written in ASCII. On a terminal each text is made visible before the colours are added.
 """
 
+import json
 import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
+from temper_core.stderr_stream import StderrStream
 from temper_core.visible_text import own_sequences, printable, visible
 
 WITH_LINES = frozenset({"exception", "stack"})
@@ -54,8 +56,25 @@ def configure_logs(level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=_stream()),
     )
+
+
+def _stream() -> Any:  # noqa: ANN401 - a text stream, or what stands in its place in a test
+    """Return stderr as a stream that waits for no reader. One without a descriptor stays."""
+    try:
+        descriptor = sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return sys.stderr
+    return StderrStream(descriptor, _dropped_in_words if sys.stderr.isatty() else _dropped_as_json)
+
+
+def _dropped_as_json(lines: int) -> str:
+    return json.dumps({"event": "log_lines_dropped", "lines": lines, "level": "warning"}) + "\n"
+
+
+def _dropped_in_words(lines: int) -> str:
+    return f"log_lines_dropped lines={lines}\n"
 
 
 def _bounded(

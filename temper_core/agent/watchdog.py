@@ -8,6 +8,8 @@ import time
 
 import structlog
 
+from temper_core.stderr_stream import unblocking
+
 EXPIRY = signal.SIGUSR1
 """The signal of the first expiry. Its handler is alarm(2)."""
 
@@ -79,6 +81,7 @@ class Watchdog:
     def __init__(self, bound_s: float) -> None:
         self.bound_s = bound_s
         self._library = _c_library()
+        self._stacks = STDERR
         self._timer: ctypes.c_void_p | None = None
         self._is_counting = False
 
@@ -90,6 +93,7 @@ class Watchdog:
             self._timer = self._made_timer()
         except OSError as error:
             log.warning("watchdog_counts_by_setitimer", reason=error.strerror)
+        self._stacks = unblocking(STDERR)  # a reader that has stalled must not keep the process
         self._is_counting = True
         self.turned()
 
@@ -107,7 +111,7 @@ class Watchdog:
 
     def _handle(self) -> None:
         """Handle both signals. A plugin may have registered a handler of its own meanwhile."""
-        faulthandler.register(signal.SIGALRM, file=STDERR, all_threads=True, chain=True)
+        faulthandler.register(signal.SIGALRM, file=self._stacks, all_threads=True, chain=True)
         self._library.signal(EXPIRY, self._library.alarm)
 
     def end(self) -> None:
@@ -121,6 +125,7 @@ class Watchdog:
         signal.alarm(0)
         signal.signal(EXPIRY, signal.SIG_DFL)
         faulthandler.unregister(signal.SIGALRM)
+        os.close(self._stacks)
 
     def _made_timer(self) -> ctypes.c_void_p:
         event = _SigEvent(signal=EXPIRY, notify=SIGEV_SIGNAL)

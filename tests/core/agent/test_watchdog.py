@@ -111,6 +111,36 @@ def is_running(pid):
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
+BESIDE_A_FULL_PIPE = """
+import ctypes, os, sys
+from temper_core.agent.watchdog import Watchdog
+from temper_core.logs import configure_logs
+import structlog
+os.set_blocking(2, False)
+try:
+    while True:
+        os.write(2, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(2, True)
+configure_logs()
+structlog.get_logger().warning("nobody_reads_that")
+Watchdog(1.0).begin()
+print("begun", flush=True)
+for _ in range(9):  # a signal ends a sleep of this thread
+    ctypes.PyDLL(None).sleep(3600)
+"""
+
+
+def test_a_log_that_nobody_reads_does_not_keep_the_process():
+    command = [sys.executable, "-c", BESIDE_A_FULL_PIPE]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"begun\n"
+            assert process.wait(timeout=PATIENCE_S) == -signal.SIGALRM
+        finally:
+            process.kill()
+
+
 NO_TIMERS = ("prlimit", "--sigpending=0")
 """Other processes of the user have all its timers: timer_create(2) fails."""
 
