@@ -7,6 +7,7 @@ import pty
 import socket
 import termios
 import time
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,13 @@ def test_only_the_first_line_waits_for_a_reader(monkeypatch):
     os.close(reader)
     stream.write("nobody reads that any more\n")
     os.close(writer)
+
+
+def test_a_full_disk_raises_nothing():
+    with Path("/dev/full").open("wb") as full:
+        stream = StderrStream(full.fileno(), note)
+
+        assert stream.write(LINE) == len(LINE)
 
 
 def test_the_given_descriptor_still_waits(ends):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -89,6 +90,24 @@ def test_files_that_do_not_fit_leave_the_last_certificate_in_force(files):
 
     with serving(loaded.context) as port:
         with pytest.raises(InputError, match="hold no certificate with its key"):
+            loaded.take_up()
+
+        assert presented(port, trusting) == der(first)
+
+
+def test_an_encrypted_key_is_refused_without_a_question(files):
+    """OpenSSL would ask for the password on the terminal, in the middle of the loop."""
+    first, trusting = written(files)
+    loaded = CertificateFiles.load(*files)
+    encryption = serialization.BestAvailableEncryption(b"secret")
+    files[1].write_bytes(
+        serialization.load_pem_private_key(files[1].read_bytes(), None).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+        )
+    )
+
+    with serving(loaded.context) as port:
+        with pytest.raises(InputError, match="hold no certificate with its key, unencrypted"):
             loaded.take_up()
 
         assert presented(port, trusting) == der(first)

@@ -17,6 +17,8 @@ from temper_kube.small_files import small_file
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
+NO_PASSWORD = ""
+"""Without one OpenSSL asks for that of an encrypted key, on the terminal."""
 HTTPS_PORT, HTTP_PORT = 443, 80
 LARGEST_TOKEN_BYTES = 65_536
 
@@ -175,11 +177,12 @@ def _load_own(context: ssl.SSLContext, credentials: Credentials, certificate: by
     """Load the client's certificate, if any. OpenSSL reads it from files only."""
     if credentials.certificate_file:
         key_file = small_file(credentials.key_file) if credentials.key_file else None
-        context.load_cert_chain(small_file(credentials.certificate_file), key_file)
+        certificate_file = small_file(credentials.certificate_file)
+        context.load_cert_chain(certificate_file, key_file, NO_PASSWORD)
     if certificate:
         descriptor = os.memfd_create("client-certificate", os.MFD_CLOEXEC)
         try:
             os.write(descriptor, certificate)
-            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=NO_PASSWORD)
         finally:
             os.close(descriptor)

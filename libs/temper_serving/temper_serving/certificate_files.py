@@ -62,9 +62,9 @@ class CertificateFiles:
     def _present(self, context: ssl.SSLContext, pem: bytes) -> None:
         try:
             present(context, pem)
-        except (ssl.SSLError, ValueError) as error:
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise InputError(
-                f"{self.certificate}, {self.key}: hold no certificate with its key"
+                f"{self.certificate}, {self.key}: hold no certificate with its key, unencrypted"
             ) from error
 
 

@@ -18,10 +18,11 @@ def present(context: ssl.SSLContext, pem: bytes) -> None:
     """Let *context* serve this certificate from the next handshake on. Open connections are kept.
 
     *pem* is the chain, the server's own certificate first, and its key. Raises ssl.SSLError if they
-    do not belong together. Call it on the thread that makes handshakes.
+    do not belong together, or the key is encrypted. Call it on the thread that makes handshakes.
     """
     with _as_file(pem) as path:
-        context.load_cert_chain(path)
+        # Without a password OpenSSL asks for that of an encrypted key, on the terminal.
+        context.load_cert_chain(path, password="")
 
 
 @contextmanager
