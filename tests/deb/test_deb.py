@@ -94,6 +94,25 @@ def test_a_purge_leaves_nothing(host):
     assert left.stdout.strip() == ""
 
 
+def test_a_purge_beside_an_agent_from_elsewhere_keeps_its_files(host):
+    """An agent of a cluster's pod, or of a virtual environment, has the same directories."""
+    # The agent's program is the package's, as there is no other one in this root. It goes on.
+    beside = (
+        "temper agent --observe-only >/tmp/log 2>&1 & agent=$!; "
+        "for _ in $(seq 60); do test -S /run/temper/agent.sock && break; sleep 0.5; done; "
+        "temper safe-mode on --reason upgrade >/dev/null; "
+    )
+    left = host(
+        f"{INSTALL}; {beside} dpkg --purge temper-agent 2>&1; "
+        "ls -d /run/temper/agent.sock; ls -A /var/lib/temper /run/temper; "
+        "kill $agent; wait $agent || true; rm -rf /var/lib/temper"
+    )
+
+    assert "/var/lib/temper and /run/temper are kept: an agent runs" in left.stdout
+    assert "/run/temper/agent.sock" in left.stdout.splitlines()
+    assert "safe-mode.json" in left.stdout
+
+
 def test_it_needs_the_python_that_its_modules_are_compiled_for(package):
     needed = subprocess.run(
         ["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True, text=True
