@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -16,6 +17,8 @@ from temper_core import InputError, MachineError
 
 PROGRAM = "kubectl"
 LARGEST_ANSWER_BYTES = 16 << 20
+LARGEST_FILE_BYTES = LARGEST_ANSWER_BYTES + 1
+"""So that an answer that is too large is known as such."""
 PIECE_BYTES = 256 * 1024
 ENDS_WITHIN_S = 20.0
 """Seconds in which kubectl ends after the end of its input."""
@@ -35,9 +38,10 @@ class Kubectl:
     def read(self, *words: str) -> Any:  # noqa: ANN401 - any JSON
         """Return the JSON that ``kubectl get`` prints.
 
+        Names that an API server told follow the word ``--``: others could be options.
         Raises InputError if the object does not exist, MachineError if kubectl fails otherwise.
         """
-        command = [*self._command(), "get", *words, "--output=json"]
+        command = [*self._command(), "get", "--output=json", *words]
         run = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - no shell
         if run.returncode:
             message = _message(run.stderr)
@@ -101,7 +105,7 @@ class AgentPod:
         )
         with (
             tempfile.TemporaryFile() as errors,
-            subprocess.Popen(  # noqa: S603 - no shell
+            _begun(
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -145,7 +149,7 @@ class AgentPod:
         *,
         start_new_session: bool = False,
     ) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen(  # noqa: S603 - no shell
+        return _begun(
             self.kubectl.exec_words(self.namespace, self.name, ("temper", *words)),
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -196,6 +200,15 @@ def parsed(content: bytes, source: str) -> Any:  # noqa: ANN401 - any JSON
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise MachineError(f"{source} answers with no JSON: {error}") from error
+
+
+def _begun(command: Sequence[str], **options: Any) -> "subprocess.Popen[bytes]":  # noqa: ANN401 - of Popen
+    """Start *command*, whose files may have ``LARGEST_FILE_BYTES``: a container may never stop."""
+    process: subprocess.Popen[bytes] = subprocess.Popen(command, **options)  # noqa: S603 - no shell
+    with suppress(OSError):  # it has ended
+        bound = LARGEST_FILE_BYTES, LARGEST_FILE_BYTES
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, bound)
+    return process
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -38,11 +38,13 @@ def place(kubectl: Kubectl, pod: str, agents_namespace: str) -> PlacedPod:
     """
     namespace, name = _names(pod)
     words = (f"--namespace={namespace}",) if namespace else ()
-    found = kubectl.read("pod", name, *words)
-    full = f"{_name_of(found, 'namespace')}/{_name_of(found, 'name')}"
+    found = kubectl.read(*words, "--", "pod", name)
+    full = f"{name_of(found, 'namespace')}/{name_of(found, 'name')}"
     node, phase = _text(found, "spec", "nodeName"), _text(found, "status", "phase")
     if not node or phase != "Running":
         raise MachineError(f"the pod {full} does not run: {phase or 'its phase is unknown'}")
+    if not NAME.fullmatch(node):
+        raise MachineError(f"kubectl answers with a pod whose node is {node!r}")
     return PlacedPod(full, node, _agent(kubectl, node, agents_namespace), found)
 
 
@@ -64,10 +66,10 @@ def _agent(kubectl: Kubectl, node: str, namespace: str) -> AgentPod:
     if not running:
         raise MachineError(f"no agent runs on the node {node} (namespace {namespace})")
     best = max(running, key=_is_ready)
-    return AgentPod(kubectl, namespace, _name_of(best, "name"))
+    return AgentPod(kubectl, namespace, name_of(best, "name"))
 
 
-def _name_of(item: Object, key: str) -> str:
+def name_of(item: Object, key: str) -> str:
     """Return a name from the API server's answer. Another text could be an option of kubectl."""
     name = _text(item, "metadata", key)
     if not NAME.fullmatch(name):

@@ -223,6 +223,28 @@ def test_a_name_of_the_api_server_is_no_option_of_kubectl(lone, name):
     assert not (lone.folder / "log").exists()
 
 
+@pytest.mark.parametrize("node", ["--kubeconfig=/x", "n,metadata.name=x", "a b"])
+def test_a_node_of_the_api_server_is_one_name(lone, node):
+    lone.put("pod.web", pod("web", "shop", node=node))
+
+    told = lone.trace("web")
+
+    assert told.returncode == 3
+    assert "kubectl answers with a pod whose node is" in told.stderr
+
+
+def test_a_container_whose_errors_never_end_fills_no_disk(lone):
+    (lone.programs / "kubectl").write_text(
+        f"#!/bin/sh\ncase $* in *\\ exec\\ *|exec*) exec yes error >&2;; esac\n"
+        f'exec {sys.executable} {FAKE} "$@"\n'
+    )
+
+    told = lone.trace("web")
+
+    assert told.returncode == 3
+    assert told.stderr.startswith("temper: temper-agent-x: error")
+
+
 def test_a_name_of_the_api_server_is_no_path(lone):
     lone.put("pod.web", pod("../web", "shop"))
 

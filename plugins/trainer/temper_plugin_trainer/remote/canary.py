@@ -9,7 +9,7 @@ from attrs import frozen
 from temper_core import InputError
 from temper_core.observed import rows, table, text
 from temper_kube.kubectl import Kubectl
-from temper_kube.placing import PlacedPod
+from temper_kube.placing import PlacedPod, name_of
 
 MOST_PODS = 64
 """Pods of a trial, by the agent's bound."""
@@ -35,7 +35,8 @@ def canary_of(kubectl: Kubectl, placed: PlacedPod, fraction: float | None) -> Ca
     """Return the pod alone, or with others of its owner on the same node.
 
     *fraction* bounds the number to that share of the owner's running pods in the cluster, rounded
-    down, at least one. Raises InputError if the pod has no owner.
+    down, at least one. Raises InputError if the pod has no owner, MachineError for a name that is
+    none.
     """
     namespace, _, name = placed.pod.partition("/")
     chosen = {name: _uid(placed.found)}
@@ -47,7 +48,7 @@ def canary_of(kubectl: Kubectl, placed: PlacedPod, fraction: float | None) -> Ca
         siblings = [pod for pod in rows(listed, "items") if _owner(pod) == owner and _runs(pod)]
         most = min(MOST_PODS, max(1, math.floor(fraction * len(siblings))))
         here = [pod for pod in siblings if text(table(pod, "spec"), "nodeName") == placed.node]
-        others = {text(table(pod, "metadata"), "name"): _uid(pod) for pod in here}
+        others = {name_of(pod, "name"): _uid(pod) for pod in here}
         others.pop(name, None)
         chosen |= dict(sorted(others.items())[: most - 1])
     return Canary(namespace, placed.node, chosen)

@@ -42,7 +42,7 @@ class PodWatch:
         names = list(self._canary.uids)
         words = (f"--namespace={self._canary.namespace}", f"--request-timeout={REQUEST_S}s")
         try:
-            found = self._kubectl.read("pods", *names, *words)
+            found = self._kubectl.read(*words, "--", "pods", *names)
         except InputError as error:
             return f"a pod is gone: {error}"
         self._seen_at = time.monotonic()
