@@ -85,9 +85,10 @@ def test_a_purge_leaves_nothing(host):
     changed = "find /opt /usr /etc /var /lib/systemd -xdev -cnewer /tmp/before -path '*temper*'"
     left = host(
         f"touch /tmp/before; sleep 1; {{ {INSTALL}; {AGENT} }} >/dev/null 2>&1; "
-        f"test -n \"$({changed} -path '/opt/*')\"; mkdir -p /var/lib/temper /etc/temper; "
-        "touch /var/lib/temper/kept; dpkg --remove temper-agent >/dev/null; "
-        "test -e /var/lib/temper/kept; dpkg --purge temper-agent >/dev/null; "
+        f"test -n \"$({changed} -path '/opt/*')\"; mkdir -p /etc/temper; "
+        "dpkg --remove temper-agent >/dev/null; test ! -e /var/lib/temper; "
+        "mkdir -p /var/lib/temper; touch /var/lib/temper/late; "
+        "dpkg --purge temper-agent >/dev/null; "
         f"test ! -e /opt/temper; {changed}; ls -d /etc/temper /var/lib/temper || true"
     )
 
@@ -110,7 +111,18 @@ def test_a_purge_beside_an_agent_from_elsewhere_keeps_its_files(host):
 
     assert "/var/lib/temper and /run/temper are kept: an agent runs" in left.stdout
     assert "/run/temper/agent.sock" in left.stdout.splitlines()
-    assert "safe-mode.json" in left.stdout
+    assert "safe-mode-requests.json" in left.stdout
+
+
+def test_a_purge_after_a_restoration_that_left_something_keeps_the_records(host):
+    left = host(
+        f"{INSTALL}; mkdir -p /var/lib/temper; touch /var/lib/temper/notes; "
+        "dpkg --purge temper-agent 2>&1; ls -A /var/lib/temper; rm -rf /var/lib/temper"
+    )
+
+    assert "left: /var/lib/temper/notes: is not Temper's" in left.stdout
+    assert left.stdout.splitlines()[-1] == "notes"
+    assert "/var/lib/temper and /run/temper are kept" in left.stdout
 
 
 def test_it_needs_the_python_that_its_modules_are_compiled_for(package):
