@@ -173,7 +173,11 @@ def test_the_mouse_folds_the_tree_sorts_and_chooses_a_pane(top):
     terminal = top(width=100, height=40)
     terminal.wait_for(is_drawn, "screen")
     terminal.press("t/python\r")
-    lines = terminal.wait_for(lambda lines: place_of(lines, "  - python"), "group of the process")
+    terminal.wait_for(lambda lines: place_of(lines, "  - python"), "group of the process")
+    terminal.press(" ")  # so that no newer look moves the rows
+    lines = terminal.wait_for(
+        lambda lines: lines[-1].startswith("PAUSED") and place_of(lines, "  - python"), "pause"
+    )
 
     click(terminal, *place_of(lines, "  - python"))
     terminal.wait_for(lambda lines: place_of(lines, "  + python"), "folded group")
