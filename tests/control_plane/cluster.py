@@ -31,6 +31,8 @@ PATHS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "Event": "/api/v1/namespaces/{}/events",
+    "ReplicaSet": "/apis/apps/v1/namespaces/{}/replicasets",
+    "ControllerRevision": "/apis/apps/v1/namespaces/{}/controllerrevisions",
     "ConfigMap": "/api/v1/namespaces/{}/configmaps",
 }
 

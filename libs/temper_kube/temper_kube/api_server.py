@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 from temper_core import MachineError
 from temper_kube.access import Access
-from temper_kube.connection import Connection
+from temper_kube.connection import Connection, Content
 from temper_kube.failures import (
     CONFLICT,
     MALFORMED,
@@ -59,6 +59,17 @@ class ApiServer:
     def get(self, path: str, accept: str = "") -> Json:
         """Return one answer."""
         return self._ask("GET", path, accept=accept)
+
+    def text(self, path: str, most_bytes: int) -> str:
+        """Return an answer that is not JSON, as a log. One of more bytes is a MachineError."""
+
+        def ask() -> Content:
+            return self._connection.content(path, most_bytes=most_bytes)
+
+        with _explained_failures("GET", path):
+            answer = self._patiently(ask)
+        self._is_warm = True
+        return answer.body.decode(errors="replace")
 
     def find(self, path: str) -> Json | None:
         """Return one object. None if it does not exist."""

@@ -13,6 +13,7 @@ RIGHTS = {
     each["kind"]: each
     for each in yaml.safe_load_all((ROOT / "plugins/dashboard/fleet-rbac.yaml").read_text())
 }
+POD_RIGHTS = next(yaml.safe_load_all((ROOT / "plugins/dashboard/pod-rbac.yaml").read_text()))
 INGRESS = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
 
 
@@ -59,6 +60,38 @@ def test_the_rights_are_those_that_are_proven_minimal(helm, dashboard):
     assert dashboard.get("ClusterRole", NAME)["rules"] == RIGHTS["ClusterRole"]["rules"]
     assert "--reach=proxy" in container_of(by_proxy)["args"]
     assert "--reach=pod" in container_of(dashboard)["args"]
+
+
+PARTS = ("events", "manifest", "revisions", "logs")
+NEEDED = {
+    "events": {"events"},
+    "manifest": {"pods"},
+    "revisions": {"pods", "replicasets", "controllerrevisions"},
+    "logs": {"pods/log"},
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_pods_adds_the_rights_that_it_needs_and_no_more(helm, part):
+    rendered = helm.render("--set", f"{ON},dashboard.podDetails.{part}=true")
+    proven = [rule for rule in POD_RIGHTS["rules"] if rule["resources"][0] in NEEDED[part]]
+
+    rules = rendered.get("ClusterRole", f"{NAME}-pods")["rules"]
+    (subject,) = rendered.get("ClusterRoleBinding", f"{NAME}-pods")["subjects"]
+
+    assert rules == proven
+    assert subject["name"] == spec_of(rendered)["serviceAccountName"]
+    given = [each for each in container_of(rendered)["args"] if "pod-details" in each]
+    assert given == [f"--pod-details={part}"]
+
+
+def test_by_default_the_page_reads_nothing_of_pods(helm, dashboard):
+    off = ",".join(f"dashboard.podDetails.{part}=true" for part in PARTS)
+
+    assert not dashboard.has("ClusterRole", f"{NAME}-pods")
+    assert not dashboard.has("ClusterRoleBinding", f"{NAME}-pods")
+    assert not any("pod-details" in each for each in container_of(dashboard)["args"])
+    assert not helm.render("--set", off).has("ClusterRole", f"{NAME}-pods")
 
 
 def test_the_token_is_random_and_mounted_from_its_secret(helm, dashboard):

@@ -20,6 +20,8 @@ from tests.prometheus import program
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/dashboard/fleet-rbac.yaml").read_text()))
+POD_RIGHTS = list(yaml.safe_load_all((ROOT / "plugins/dashboard/pod-rbac.yaml").read_text()))
+PARTS = ("events", "manifest", "revisions", "logs")
 LABELS = {"app.kubernetes.io/name": "temper", "app.kubernetes.io/component": "agent"}
 TOKEN = "a token of the fleet's page"
 ACCOUNT = "temper-dashboard"
@@ -64,7 +66,7 @@ class Fleet:
 @pytest.fixture(scope="module")
 def rights(cluster):
     """The account of the fleet server with its rights."""
-    for document in RIGHTS:
+    for document in (*RIGHTS, *POD_RIGHTS):
         cluster.make(document)
 
 
@@ -122,6 +124,7 @@ def fleet(three_agents, rights, prometheus_of_agents):  # noqa: ARG001 - the acc
         "--every": 1,
     }
     words = [str(word) for pair in options.items() for word in pair]
+    words += [f"--pod-details={part}" for part in PARTS]
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen([TEMPER, "dashboard", "serve", *words], stderr=log)
     until(lambda: _answers(three_agents.address), "the server answers")

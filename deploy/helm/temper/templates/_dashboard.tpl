@@ -10,6 +10,12 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Not empty if the page shows anything of pods from the API server. */}}
+{{- define "temper.dashboardReadsPods" -}}
+{{- $parts := .Values.dashboard.podDetails -}}
+{{- if and .Values.dashboard.enabled (or $parts.events $parts.manifest $parts.revisions $parts.logs) }}yes{{ end -}}
+{{- end -}}
+
 {{- define "temper.dashboardProbes" -}}
 {{- $scheme := ternary "HTTPS" "HTTP" (not (empty .Values.dashboard.tls.existingSecret)) -}}
 livenessProbe:

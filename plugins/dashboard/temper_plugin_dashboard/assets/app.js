@@ -134,7 +134,7 @@ function App() {
     document.title = `${heading} – ${observation.data?.node ?? "Temper"}`;
   }, [heading, observation.data?.node]);
   const Shown = isPod ? Pod : View;
-  const shared = { look, observation, actions, rest };
+  const shared = { look, observation, actions, rest, settings: settings.data };
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
     <${Head} observation=${observation.data} answers=${answers} away=${away} settings=${settings.data} onSession=${() => setSession(Date.now())} />

@@ -77,7 +77,7 @@ export function Panel({ title, path, command, children, aside }) {
       ${children}
       ${(path || command) &&
       html`<footer class="source">
-        ${path && html`Source: <a href=${path}>/${path}</a>`}${path && command && " · "}${command &&
+        ${path && html`Source: <a href=${path}>/${path.replace(/^(\.\.\/)+/, "")}</a>`}${path && command && " · "}${command &&
         html`on a terminal: <code>${command}</code>`}
       </footer>`}
     </section>

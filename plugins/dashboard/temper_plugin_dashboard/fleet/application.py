@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +19,8 @@ from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.guarding import Guard, SafeHeaders, refusal
 from temper_plugin_dashboard.fleet.history import History
 from temper_plugin_dashboard.fleet.node_pages import NodePages
+from temper_plugin_dashboard.fleet.pod_details import PodDetails
+from temper_plugin_dashboard.fleet.pod_pages import PodPages
 from temper_plugin_dashboard.fleet.pod_search import find_pods
 from temper_plugin_dashboard.fleet.rounds import Rounds
 from temper_plugin_dashboard.fleet.sessions import Sessions
@@ -51,13 +53,23 @@ class FleetServer:
         namespace: str,
         *,
         history: History | None = None,
+        pod_parts: Iterable[str] = (),
         every_s: float = EVERY_S,
     ) -> None:
         self._survey = Survey(door, namespace)
         self._rounds = Rounds(self._survey, every_s)
         self._guard = Guard(sessions)
         self._streams = Streams(self._guard)
-        self._nodes = NodePages(self._survey, self._rounds, door, self._guard, self._streams)
+        details = PodDetails(door.access, pod_parts)
+        self._pod_pages = PodPages(details, self._guard)
+        self._nodes = NodePages(
+            self._survey,
+            self._rounds,
+            door,
+            self._guard,
+            self._streams,
+            pod_parts=details.parts,
+        )
         self._history = history
         self._queries = asyncio.Semaphore(MOST_QUERIES)
         self._files = PageFiles()
@@ -79,6 +91,7 @@ class FleetServer:
             Route("/fleet/pods", guarded(_telling(self._pods))),
             Route("/fleet/history", guarded(_telling(self._of_node))),
             Route("/fleet/rounds", guarded(self._follow)),
+            self._pod_pages.route(),
             *self._nodes.routes(),
         ]
         headers = Middleware(SafeHeaders)

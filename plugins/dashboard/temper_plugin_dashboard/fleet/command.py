@@ -47,6 +47,13 @@ def dashboard() -> None:
     help="Seconds between two rounds over all agents while a page is open.",
 )
 @click.option(
+    "--pod-details",
+    "pod_parts",
+    type=click.Choice(["events", "manifest", "revisions", "logs"]),
+    multiple=True,
+    help="What is shown of pods from the API server. May be repeated. Whoever enters reads it.",
+)
+@click.option(
     "--certificate", type=click.Path(path_type=Path), help="Serve TLS by this chain (PEM)."
 )
 @click.option("--key", type=click.Path(path_type=Path), help="The key of --certificate (PEM).")

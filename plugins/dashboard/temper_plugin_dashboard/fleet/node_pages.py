@@ -5,7 +5,7 @@ could act in the session of the reader.
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -51,13 +51,22 @@ class NodePages:
     """The data of the pages below ``/node/NAME/``, for reading only."""
 
     def __init__(
-        self, survey: Survey, rounds: Rounds, door: AgentDoor, guard: Guard, streams: Streams
+        self,
+        survey: Survey,
+        rounds: Rounds,
+        door: AgentDoor,
+        guard: Guard,
+        streams: Streams,
+        *,
+        pod_parts: Iterable[str] = (),
     ) -> None:
+        """*pod_parts* are those that ``/fleet/pod/PART`` answers of a pod."""
         self._survey = survey
         self._rounds = rounds
         self._guard = guard
         self._streams = streams
         self._forwarding = Forwarding(door)
+        self._pod_parts = pod_parts
 
     def close(self) -> None:
         """Give up the threads that ask agents. Answers under way are not waited for."""
@@ -67,10 +76,19 @@ class NodePages:
         """Return the routes."""
         guarded = self._guard.guarded
         return [
-            Route("/node/{node}/dashboard/settings", guarded(_settings)),
+            Route("/node/{node}/dashboard/settings", guarded(self._settings)),
             Route("/node/{node}/dashboard/snapshots", guarded(self._follow)),
             Route("/node/{node}/{path:path}", guarded(self._forward)),
         ]
+
+    async def _settings(self, request: Request) -> Response:
+        document = {
+            "actions": False,
+            "fleet": "../../",
+            "node": request.path_params["node"],
+            "pod_details": list(self._pod_parts),
+        }
+        return Response(json.dumps(document), media_type=JSON)
 
     async def _forward(self, request: Request) -> Response:
         """Pass a request on to the node's agent."""
@@ -108,12 +126,6 @@ class NodePages:
                 sent = news
 
         return self._streams.answer(request, events())
-
-
-async def _settings(request: Request) -> Response:
-    node = request.path_params["node"]
-    document = {"actions": False, "fleet": "../../", "node": node}
-    return Response(json.dumps(document), media_type=JSON)
 
 
 def _of_error(status: int) -> int:

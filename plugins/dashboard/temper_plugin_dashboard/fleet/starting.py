@@ -26,6 +26,7 @@ class Start:
     namespace: str
     reach: str
     every_s: float
+    pod_parts: tuple[str, ...]
     certificate: Path | None
     key: Path | None
     url: str | None
@@ -46,7 +47,12 @@ def start(options: Start) -> None:
     configure_logs(options.log_level)
     door = AgentDoor(find_access(str(options.kubeconfig or "")), Way(options.reach))
     server = FleetServer(
-        door, Sessions(tokens), options.namespace, history=history, every_s=options.every_s
+        door,
+        Sessions(tokens),
+        options.namespace,
+        history=history,
+        pod_parts=options.pod_parts,
+        every_s=options.every_s,
     )
     bound = listen_on(listening, LISTEN)
     serve(server.application(), bound, named="dashboard", certificate=certificate)

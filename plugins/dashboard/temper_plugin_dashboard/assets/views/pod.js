@@ -5,10 +5,11 @@ import { bytes, count, cpus, duration, moment, percent, podName, text } from "..
 import { Fact, Loaded, Panel, TierName, useDocument } from "../parts.js";
 import { Advice } from "../advice.js";
 import { ThreadTable } from "../thread-table.js";
+import { PodDetails } from "./pod-details.js";
 
 const PATH = "observe?top=1000";
 
-export function Pod({ look, rest }) {
+export function Pod({ look, rest, settings }) {
   const observation = useDocument(PATH, look);
   const [namespace, name] = rest;
   const subject = podName({ namespace, pod: name });
@@ -34,9 +35,11 @@ export function Pod({ look, rest }) {
       }}
     <//>
     <${Advice} isShown=${isIt} />
-    ${namespace && html`<${NotHere} namespace=${namespace} name=${name} />`}
+    ${namespace && observation.data && html`<${PodDetails} key=${subject} namespace=${namespace} name=${name} containers=${containersOf(observation.data, isIt)} settings=${settings} />`}
   `;
 }
+
+const containersOf = (seen, isIt) => [...new Set(seen.threads.filter(isIt).map((thread) => thread.container))].filter(Boolean).sort();
 
 function PodFacts({ pod, subject, pressure }) {
   return html`
@@ -76,21 +79,6 @@ function Explanation({ look, pod }) {
           ${why.changes.length > 0 && html`<h3>What would change it</h3><ul>${why.changes.map((change) => html`<li>${change}</li>`)}</ul>`}
         `}
       <//>
-    <//>
-  `;
-}
-
-// Logs, the manifest and Kubernetes events need rights on all pods of a cluster, which neither agent nor server has.
-function NotHere({ namespace, name }) {
-  return html`
-    <${Panel} title="Logs, manifest and Kubernetes events">
-      <p class="dim">These are not here: they need rights to read the pods of all namespaces, and neither the agent nor the page of the cluster has them. With your own rights:</p>
-      <ul>
-        <li><code>kubectl -n ${namespace} logs ${name} --all-containers</code></li>
-        <li><code>kubectl -n ${namespace} get pod ${name} -o yaml</code></li>
-        <li><code>kubectl -n ${namespace} events --for pod/${name}</code></li>
-        <li><code>kubectl -n ${namespace} rollout history</code> with the kind and name of its controller shows what changed between revisions</li>
-      </ul>
     <//>
   `;
 }
