@@ -5,13 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import yaml
 
 from temper_core import InputError, MachineError
-from temper_plugin_trainer.remote.relay import LONGEST_LINE_BYTES, Relay, lines_of
+from temper_plugin_trainer.remote.channel import LONGEST_LINE_BYTES, Channel
+from temper_plugin_trainer.remote.relay import Relay
 from temper_plugin_trainer.remote.values_patch import values_patch
 from tests.patience import PATIENCE_S
 from tests.trainer.refining.surfaces import PROFILE
@@ -75,18 +77,47 @@ def test_a_signal_ends_it_as_the_end_of_the_input_does(agent, relay, number):
     assert _standing(agent) == (0, [])
 
 
+def test_several_signals_in_a_row_leave_nothing(agent, relay):
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        relay.send_signal(number)
+    relay.wait(PATIENCE_S)
+
+    assert _standing(agent) == (0, [])
+
+
+def test_a_relay_whose_answers_are_not_read_ends_by_a_signal(agent, relay):
+    relay.stdin.write('{"path": "/openapi.json"}\n' * 8)
+    relay.stdin.flush()
+    time.sleep(1.0)
+
+    relay.send_signal(signal.SIGTERM)
+    relay.wait(PATIENCE_S)
+
+    assert _standing(agent) == (0, [])
+
+
+def test_an_answer_that_nobody_reads_is_an_error():
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(MachineError, match=r"no answer was read for 0\.2 s"):
+            Channel(-1, writing, silence_s=0.2).write("x" * LONGEST_LINE_BYTES)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def test_lines_end_with_their_source_and_silence_is_an_error():
     reading, writing = os.pipe()
     os.write(writing, b"one\n\ntw")
     try:
-        lines = lines_of(reading, silence_s=0.2)
+        lines = Channel(reading, -1, silence_s=0.2).lines()
         assert [next(lines), next(lines)] == [b"one", b""]
         with pytest.raises(MachineError, match=r"heard nothing for 0\.2 s"):
             next(lines)
 
         os.write(writing, b"o\n")
         os.close(writing)
-        assert list(lines_of(reading, silence_s=30)) == [b"o"]
+        assert list(Channel(reading, -1, silence_s=30).lines()) == [b"o"]
     finally:
         os.close(reading)
 
@@ -95,10 +126,22 @@ def test_a_line_that_is_too_long_is_refused(tmp_path):
     path = tmp_path / "lines"
     path.write_bytes(b"x" * (LONGEST_LINE_BYTES + 1))
     with path.open("rb") as file, pytest.raises(InputError, match="a line has more than"):
-        list(lines_of(file.fileno()))
+        list(Channel(file.fileno(), -1).lines())
 
 
-@pytest.mark.parametrize("line", [b"{", b"5", b'{"path": 5}', b'{"path": "/x", "host": "y"}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"5",
+        b'{"path": 5}',
+        b'{"path": "/x", "host": "y"}',
+        b'{"path": "/x", "method": 5}',
+        b'{"path": "/x", "method": "TRACE"}',
+        b'{"path": "/x", "query": 5}',
+        b'{"path": "/x", "query": {"hours": 5}}',
+    ],
+)
 def test_a_request_that_is_none_is_refused_and_asks_nothing(line):
     def ask(*_, **__):
         pytest.fail("asked")

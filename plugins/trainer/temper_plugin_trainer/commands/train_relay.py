@@ -1,10 +1,10 @@
 """``temper train relay``: the part of ``kubectl temper train`` that runs in the agent's pod."""
 
 import json
+import os
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
@@ -12,7 +12,8 @@ from temper_core import configure_logs, load_settings
 from temper_core.console import settings_option
 from temper_plugin_trainer.refining.node_facts import facts_here
 from temper_plugin_trainer.refining.trial_door import way_here
-from temper_plugin_trainer.remote.relay import Relay, lines_of
+from temper_plugin_trainer.remote.channel import Channel
+from temper_plugin_trainer.remote.relay import Relay
 from temper_plugin_trainer.remote.relay_client import SCHEMA_VERSION
 
 
@@ -25,8 +26,7 @@ def relay_command(settings_path: Path | None) -> None:
     safe mode that came through it are ended.
     """
     configure_logs("warning")
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, _end)
+    channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), _stop_by_signals())
     relay = Relay(way_here(load_settings(settings_path)))
     facts = facts_here()
     greeting = {
@@ -34,15 +34,18 @@ def relay_command(settings_path: Path | None) -> None:
         "machine": facts.machine,
         "kernel": facts.kernel,
     }
-    _write(json.dumps(greeting) + "\n")
-    relay.serve(lines_of(sys.stdin.fileno()), _write)
+    channel.write(json.dumps(greeting) + "\n")
+    relay.serve(channel.lines(), channel.write)
 
 
-def _end(_number: int, _frame: object) -> NoReturn:
-    """End the relay as the end of its input does."""
-    sys.exit(0)
+def _stop_by_signals() -> int:
+    """Return a descriptor that has something to read once a signal asks for the end.
 
-
-def _write(line: str) -> None:
-    sys.stdout.write(line)
-    sys.stdout.flush()
+    An exception of a handler could end a request between the answer and its note, or the clearing.
+    """
+    stop, asked = os.pipe()
+    os.set_blocking(asked, False)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(asked, warn_on_full_buffer=False)
+    return stop

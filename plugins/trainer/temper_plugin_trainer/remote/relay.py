@@ -6,25 +6,20 @@ its input ends, or is silent for too long, the relay ends all that its requests 
 """
 
 import json
-import os
-import select
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 from attrs import define, field
 
-from temper_core import InputError, MachineError, TemperError
+from temper_core import InputError, TemperError
 from temper_core.observed import table, text
-from temper_plugin_trainer.refining.trial_door import Ask, Door
+from temper_plugin_trainer.refining.trial_door import Ask, Door, Method
 
-SILENCE_S = 30.0
-"""Seconds without a line after which the other side counts as gone."""
-LONGEST_LINE_BYTES = 1 << 20
-PIECE_BYTES = 1 << 16
 TRIALS = "/trials"
 SAFE_MODE = "/safe-mode"
 KEYS = {"path", "method", "body", "query"}
+METHODS: tuple[str, ...] = get_args(Method)
 
 
 @define
@@ -81,23 +76,6 @@ class Relay:
             self._requesters.discard(text(body, "requester"))
 
 
-def lines_of(descriptor: int, silence_s: float = SILENCE_S) -> Iterator[bytes]:
-    """Yield the lines of *descriptor* until it ends.
-
-    Raises MachineError if it is silent, InputError for a line that is too long.
-    """
-    rest = b""
-    while len(rest) <= LONGEST_LINE_BYTES:
-        if not select.select([descriptor], [], [], silence_s)[0]:
-            raise MachineError(f"heard nothing for {silence_s:g} s, and ended what was begun")
-        piece = os.read(descriptor, PIECE_BYTES)
-        if not piece:
-            return
-        *whole, rest = (rest + piece).split(b"\n")
-        yield from whole
-    raise InputError(f"a line has more than {LONGEST_LINE_BYTES} bytes")
-
-
 def _request(line: bytes) -> dict[str, Any]:
     """Return the request in *line*. Raise InputError if it is none."""
     try:
@@ -108,4 +86,9 @@ def _request(line: bytes) -> dict[str, Any]:
         raise InputError(f"the relay takes {', '.join(sorted(KEYS))}, and nothing else")
     if not isinstance(request.get("path"), str):
         raise InputError("the relay needs a path")
+    if request.get("method", "GET") not in METHODS:
+        raise InputError(f"the relay takes the methods {', '.join(METHODS)}")
+    query = request.get("query") or {}
+    if not isinstance(query, dict) or not all(isinstance(value, str) for value in query.values()):
+        raise InputError("the relay takes a query of texts")
     return request
