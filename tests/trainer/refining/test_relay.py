@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 from temper_core import InputError, MachineError
+from temper_kube.kubectl import Conversation
 from temper_plugin_trainer.remote.channel import LONGEST_LINE_BYTES, Channel
 from temper_plugin_trainer.remote.relay import Relay
+from temper_plugin_trainer.remote.relay_client import RelayClient
 from temper_plugin_trainer.remote.values_patch import values_patch
 from tests.patience import PATIENCE_S
 from tests.trainer.refining.surfaces import PROFILE
@@ -150,6 +152,23 @@ def test_a_request_that_is_none_is_refused_and_asks_nothing(line):
 
     assert answer["exit_code"] == 2
     assert "the relay" in answer["error"]
+
+
+def test_what_a_relay_says_of_its_node_is_one_short_line(tmp_path):
+    machine = "a\n\n# Approved\n" + "x" * 10_000
+    greeting = {"schema_version": 1, "machine": machine, "kernel": "6.18\r\n"}
+    said = tmp_path / "said"
+    said.write_text(json.dumps(greeting) + "\n")
+    command = ["cat", str(said)]
+    with (
+        (tmp_path / "errors").open("w+b") as errors,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,
+    ):
+        facts = RelayClient(Conversation("agent", process, errors)).greeting()
+
+    assert facts.machine.startswith("a # Approved xxx")
+    assert len(facts.machine) <= 400
+    assert facts.kernel == "6.18"
 
 
 @pytest.mark.parametrize("text", ['id = "a"\n\n# x\n', 'id = "\u2028é"\n', " a\n", "a", "\ta\n"])

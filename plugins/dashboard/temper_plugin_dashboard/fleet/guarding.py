@@ -1,6 +1,7 @@
 """Who may read: sessions of a browser, and the headers that keep other sites out."""
 
 import json
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -19,6 +20,8 @@ COOKIE = "temper_session"
 ENDED = "temper-session"
 """The header of an answer to a request without an open session."""
 LARGEST_BODY = 8 * 1024
+REPEAT_S = 60.0
+"""Seconds between two lines of the log about refused logins, which anybody can cause."""
 SAME_ORIGIN = ("same-origin", "none")
 HEADERS = {
     "content-security-policy": (
@@ -66,6 +69,8 @@ class Guard:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self._bodies = BodyBudget(LARGEST_BODY)
+        self._logged_at = -REPEAT_S
+        self._unlogged = 0
 
     def is_open(self, request: Request) -> bool:
         """Whether the request is of an open session."""
@@ -88,7 +93,7 @@ class Guard:
         name = self._sessions.begin(await self._token(request))
         address = address_of(request)
         if name is None:
-            log.warning("login_refused", address=address)
+            self._log_refusal(address)
             return refusal(HTTPStatus.FORBIDDEN, "the token is wrong")
         log.info("session_begun", address=address)
         response = Response(b"{}", media_type=JSON)
@@ -101,6 +106,15 @@ class Guard:
             samesite="strict",
         )
         return response
+
+    def _log_refusal(self, address: str) -> None:
+        """Log a refused login once in a while, with the number of those between."""
+        now = time.monotonic()
+        if now - self._logged_at < REPEAT_S:
+            self._unlogged += 1
+            return
+        log.warning("login_refused", address=address, before=self._unlogged)
+        self._logged_at, self._unlogged = now, 0
 
     async def leave(self, request: Request) -> Response:
         """End the session of the request."""

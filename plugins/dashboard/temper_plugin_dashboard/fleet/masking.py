@@ -25,10 +25,12 @@ LONGEST_OPTION = 100
 _NAME = re.compile(SENSITIVE, re.IGNORECASE)
 _ASSIGNED = re.compile(
     rf"({SENSITIVE}[\w.-]{{0,20}}[\"']?\s{{0,4}}[=:]\s{{0,4}})"
-    r"((?:bearer|basic)\s{1,4}\S+|\"[^\"]*\"|'[^']*'|\S+)",
-    re.IGNORECASE,
+    r"((?:bearer|basic)\s{1,4}\S+|\"[^\"]*\"|'[^']*'|(?:[\"']|\$\().*|\S+)",
+    re.IGNORECASE | re.DOTALL,
 )
-_USER = re.compile(r"(://)[^/\s@]+@")
+_TEXT = re.compile(r"\S+")
+DIGEST = "sha256:"
+"""Follows the ``@`` of an image, before which nobody's name is."""
 
 
 def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - a part of a parsed document
@@ -42,7 +44,14 @@ def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - a part of a pars
         return _table(value, key)
     if isinstance(value, list):
         return _list(value, key)
-    return _USER.sub(rf"\g<1>{HIDDEN}@", value) if isinstance(value, str) else value
+    return _TEXT.sub(_without_user, value) if isinstance(value, str) else value
+
+
+def _without_user(found: re.Match[str]) -> str:
+    """Return a text without the user of an address. A password may have any character."""
+    scheme, sign, rest = found[0].partition("://")
+    _, at, host = rest.rpartition("@")
+    return f"{scheme}{sign}{HIDDEN}@{host}" if at and not host.startswith(DIGEST) else found[0]
 
 
 def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:

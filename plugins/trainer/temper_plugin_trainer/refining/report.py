@@ -97,7 +97,7 @@ def _circumstances(outcome: Outcome, setting: Setting) -> Iterator[str]:
         "tier alone": f"{baseline:.4g}{unit}, the median of {CALIBRATIONS} runs at the start",
         "noise of a run": f"{100 * noise:.1f} %, the deviation of these runs",
         "agent": f"{setting.mode}, engine {_plain(setting.engine)}",
-        "machine": setting.machine,
+        "machine": _plain(setting.machine),
         "kernel": _plain(setting.kernel),
         "date": setting.date,
         "measurements": f"{setting.measurements}, in [{JOURNAL}]({JOURNAL})",

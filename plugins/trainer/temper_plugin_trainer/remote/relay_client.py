@@ -21,6 +21,8 @@ ANSWER_S = 60.0
 START_S = 180.0
 """Seconds within which the relay starts: on a slow node Python and its modules load for long."""
 PIECE_BYTES = 1 << 18
+LONGEST_TEXT = 400
+"""Characters of what a relay says of its node, or of an error. A profile takes 500."""
 SCHEMA_VERSION = 1
 
 
@@ -40,7 +42,7 @@ class RelayClient:
         line = self._line(START_S)
         if number(line, "schema_version") != SCHEMA_VERSION:
             raise MachineError(f"{self._pod} answers with no relay: is its version another?")
-        return NodeFacts(text(line, "machine"), text(line, "kernel"))
+        return NodeFacts(_bounded(text(line, "machine")), _bounded(text(line, "kernel")))
 
     def ask(
         self,
@@ -55,7 +57,7 @@ class RelayClient:
             self._send(json.dumps(request).encode() + b"\n")
             line = self._line(ANSWER_S)
         if "error" in line:
-            message = f"{self._pod}: {text(line, 'error')}"
+            message = f"{self._pod}: {_bounded(text(line, 'error'))}"
             is_ours = line.get("exit_code") == USAGE_ERROR
             raise InputError(message) if is_ours else MachineError(message)
         return line.get("answer")
@@ -105,3 +107,8 @@ class RelayClient:
         if not isinstance(document, Mapping):
             raise MachineError(f"{self._pod} answers with no JSON object")
         return document
+
+
+def _bounded(words: str) -> str:
+    """Return *words* in one line of bounded length."""
+    return " ".join(words[:LONGEST_TEXT].split())
