@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
+from structlog.testing import capture_logs
 
 from temper_core import __version__
 from temper_kube.access import Access
@@ -135,6 +136,14 @@ def test_a_page_is_the_login_until_a_session_is_open(client, path):
 
     assert 'id="login"' in before
     assert 'id="app"' in client.get(path).text
+
+
+def test_wrong_tokens_in_a_row_are_one_line_of_the_log(client):
+    with capture_logs() as lines:
+        codes = {client.post("/login", json={"token": "x" * 16}).status_code for _ in range(20)}
+
+    assert codes == {403}
+    assert [line["event"] for line in lines].count("login_refused") == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/fleet/nodes", "/nowhere", "/healthz"])
