@@ -8,6 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from temper_core.stderr_stream import StderrStream
@@ -41,8 +42,9 @@ with _without("rich"):
 
 def configure_logs(level: str = "info") -> None:
     """Configure structlog for this process. A command calls it once."""
+    stream = _stream()
     renderer: structlog.typing.Processor = (
-        _in_colours if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+        partial(_in_colours, stream) if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[
@@ -56,7 +58,7 @@ def configure_logs(level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.WriteLoggerFactory(file=_stream()),
+        logger_factory=structlog.WriteLoggerFactory(file=stream),
     )
 
 
@@ -94,9 +96,9 @@ def _cut(value: object) -> object:
     return value
 
 
-def _in_colours(logger: Any, name: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401 - structlog's
+def _in_colours(stream: Any, logger: Any, name: str, event: MutableMapping[str, Any]) -> str:  # noqa: ANN401 - structlog's
     shown = {printable(str(key)): _shown(key, value) for key, value in event.items()}
-    return own_sequences(str(structlog.dev.ConsoleRenderer()(logger, name, shown)), sys.stderr)
+    return own_sequences(str(structlog.dev.ConsoleRenderer()(logger, name, shown)), stream)
 
 
 def _shown(key: str, value: object) -> str:
