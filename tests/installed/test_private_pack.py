@@ -17,9 +17,9 @@ MACHINE = ROOT / "examples" / "machines" / "16-cores.toml"
 @pytest.fixture(scope="module")
 def environment(wheel_of, tmp_path_factory):
     """Return an environment with the agent, the builtin profiles, the trainer and the pack."""
-    plugins = ROOT / "plugins"
-    wheels = map(wheel_of, (ROOT, plugins / "builtin_profiles", plugins / "trainer", PACK))
-    return environment_by_uv(["pytest", *wheels], tmp_path_factory.mktemp("pack"))
+    plugins, kube = ROOT / "plugins", ROOT / "libs/temper_kube"
+    parts = (ROOT, plugins / "builtin_profiles", plugins / "trainer", kube, PACK)
+    return environment_by_uv(["pytest", *map(wheel_of, parts)], tmp_path_factory.mktemp("pack"))
 
 
 @pytest.fixture

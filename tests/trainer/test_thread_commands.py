@@ -224,7 +224,7 @@ def test_what_is_no_number_is_refused(arguments):
     result = run(*arguments)
 
     assert result.exit_code == 2
-    assert "nan is not a number" in result.stderr
+    assert "'nan' is not a number; allowed is" in result.stderr
 
 
 def test_what_no_table_can_say_is_refused_at_once(sleeper):
