@@ -5,6 +5,7 @@ LISTEN ?= 127.0.0.1:9100
 OPTIONS ?=
 MINUTES ?= 600
 SELECTED ?=
+FAILURES ?=
 WORKERS ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,10 +18,10 @@ SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
 unit test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
 COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 
-export PYTHON LISTEN
+export PYTHON LISTEN FAILURES
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -144,6 +145,9 @@ soak: install  ## run an observing agent under churn of pods, and judge its grow
 ladder: install  ## measure latency under load, stock scheduler against plans, in virtual time (40 minutes of CPU; OPTIONS=...)
 	LADDER_BOOTS=$${LADDER_BOOTS:-2} bench/ladder/run $(OPTIONS)
 	$(BIN)/python -m bench.ladder.report --plots build/ladder build/ladder/records.jsonl >build/ladder/report.md
+
+failure-ladder: install  ## measure requests while agent and engine fail, in virtual time (hours; FAILURES=...)
+	bench/failures/run $(OPTIONS)
 
 clean:  ## remove what the other targets made in the checkout; the cache in ~/.cache/temper stays
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

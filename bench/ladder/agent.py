@@ -90,6 +90,15 @@ class Agent:
         self._process = process
         self._log = log
 
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def has_ended(self) -> bool:
+        """Whether its process has ended."""
+        return self._process.poll() is not None
+
     def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return the agent's answer, or an empty table while there is none."""
         try:

@@ -6,7 +6,7 @@
 //       NOISE log writers of the same process are busy: always, or with lines=N until each has written N lines, from
 //       every multiple of LINES_MS on (lines=0 lines_ms=400). BURST threads named like those of a garbage collector turn the
 //       loop BURST_TURNS times, all together, at every multiple of BURST_MS (burst=0 burst_turns=5000000 burst_ms=200). After SETTLE_MS it prints "begin", and at the end one
-//       line of JSON. Then it waits for the end of its input, so that its threads can still be looked at.
+//       line of JSON. SIGTERM ends the requests before SECONDS. Then it waits for the end of its input, so that its threads can still be looked at.
 //   load spin threads=8 counts=PATH
 //       Busy threads until SIGTERM. PATH is a file of 64-bit counts of turns, one per thread in a cache line of its own,
 //       the rest of which is 0.
@@ -67,6 +67,7 @@ static int thread_count;
 static Request *requests;
 static int requests_pipe[2];
 static volatile int64_t *spin_counts;
+static volatile sig_atomic_t is_over;
 static int (*zlib_compress)(unsigned char *to, unsigned long *size, const unsigned char *from, unsigned long length, int level);
 
 static void fail(const char *what) {
@@ -220,16 +221,20 @@ static long plan_arrivals(long capacity) {
     return count;
 }
 
-static int64_t send_requests(long count) {
-    int64_t latest_ns = 0, began_ns = now_ns() + 20000000;
-    for (long id = 0; id < count; id++) {
+static void end_requests(int signal) { (void)signal, is_over = 1; }
+
+// Returns the number of requests that were sent.
+static long send_requests(long count, int64_t *latest_ns) {
+    int64_t began_ns = now_ns() + 20000000;
+    long id = 0;
+    for (; id < count && !is_over; id++) {
         requests[id].intended_ns += began_ns;
         sleep_until(requests[id].intended_ns);
         int64_t late_ns = now_ns() - requests[id].intended_ns;
-        if (late_ns > latest_ns) latest_ns = late_ns;
+        if (late_ns > *latest_ns) *latest_ns = late_ns;
         if (write(requests_pipe[1], &id, sizeof id) != sizeof id) fail("write");
     }
-    return latest_ns;
+    return id;
 }
 
 static long wait_for_answers(long count) {
@@ -287,7 +292,9 @@ static void serve_requests(void) {
         all[i].before = counts_of(all[i].tid);
         __atomic_store_n(&all[i].longest_gap_ns, 0, __ATOMIC_RELAXED);
     }
-    int64_t latest_ns = send_requests(count);
+    signal(SIGTERM, end_requests);
+    int64_t latest_ns = 0;
+    count = send_requests(count, &latest_ns);
     long unanswered = wait_for_answers(count);
     printf("{\"client_late_ns\":%ld,\"unanswered\":%ld,\"threads\":[", latest_ns, unanswered);
     for (int i = 0; i < thread_count; i++) {

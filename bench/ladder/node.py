@@ -53,18 +53,22 @@ class Node:
         agent = cgroups.make(AGENT_CGROUP)
         return cls(cgroups, programs, Files(directory), places, agent, request)
 
+    def prepare(self, arm: Arm) -> Sequence[Path]:
+        """Make the pods' cgroups, and write what an agent of the arm reads. Return the cgroups."""
+        present = pods(arm, self.request, 0, cpus := os.cpu_count() or 1)
+        cgroups = [self.cgroups.make_pod(pod) for pod in present]
+        self.cgroups.weigh_classes(present, cpus)
+        self.files.write(arm, self.programs.engine, podlist(present))
+        return cgroups
+
     @contextmanager
     def under(self, arm: Arm) -> Iterator[Agent]:
         """Run an agent for the arm. Yield it when the node is scheduled as the arm says.
 
         Raise WrongPlan where the plan demotes a critical server against what the arm says.
         """
-        present = pods(arm, self.request, 0, cpus := os.cpu_count() or 1)
-        cgroups = [self.cgroups.make_pod(pod) for pod in present]
-        self.cgroups.weigh_classes(present, cpus)
-        self.files.write(arm, self.programs.engine, podlist(present))
         with ExitStack() as programs:
-            for cgroup in cgroups[2:]:
+            for cgroup in self.prepare(arm)[2:]:
                 programs.enter_context(running(cgroup, IDLE))
             agent = programs.enter_context(
                 agent_running(self.files, self.programs.temper, self.agent_cgroup)

@@ -1,6 +1,7 @@
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,24 @@ def test_servers_tell_where_they_worked(program):
 
     pieces = sum(work for each in seen["threads"] for work in each["work_by_cpu"].values())
     assert pieces == 50 * len(seen["requests"])
+
+
+def test_sigterm_ends_the_requests_and_keeps_the_answers(program):
+    arguments = {**SHORT.arguments(LOADS["weight"], 0, 1), "seconds": 600, "arrivals": 1}
+    with subprocess.Popen(
+        command(program, "serve", arguments),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "begin\n"
+        time.sleep(0.3)
+        process.terminate()
+        seen = json.loads(process.stdout.readline())
+        process.stdin.close()
+
+    assert seen["unanswered"] == 0
+    assert 10 < len(seen["requests"]) < 10_000
 
 
 def test_an_unknown_option_is_refused(program):

@@ -11,6 +11,7 @@ from acting import STATS, another_plan, caged_agent, rival, safe_mode, scratch, 
 from catalogue import Group
 from damage import caged, offline
 from hogs import bound, hogging
+from refused_plan import refused_plan
 from scene import SAFE_S, Scene, claim, is_enforcing
 from stats_proxy import StatsProxy
 from traces import CGROUPS, OWN
@@ -22,13 +23,6 @@ SYSRQ = Path("/proc/sysrq-trigger")
 APART = OWN / "scx"
 # The verifier gives up only after a million instructions.
 REFUSED_S = 1200.0
-# {Open, Grouped} x {preempt, not}, all four in one plan, pass the verifier's million instructions.
-FOUR_KINDS = [
-    {"Grouped": {"preempt": True, "util_range": [0.5, 0.8]}},
-    {"Grouped": {"util_range": [0.5, 0.8]}},
-    {"Open": {"preempt": True}},
-    {"Open": {}},
-]
 
 
 @fault("an engine that somebody kills is told and replaced")
@@ -161,7 +155,7 @@ def stats_slow_then_garbage_then_hung(scene: Scene) -> None:
 )
 def plan_too_big(scene: Scene) -> None:
     good = scene.agent.ask("/config")
-    scene.order("other", str(scratch("four.json", json.dumps(four_kinds()))))
+    scene.order("other", str(scratch("four.json", json.dumps(refused_plan()))))
     scene.strike()
     with another_plan(scene):
         scene.expect("refused", lambda seen: "verifier" in seen.detail, REFUSED_S)
@@ -179,18 +173,3 @@ def stall(scene: Scene) -> None:
         scene.strike()
         seen = scene.safe_on_stock("ejected", "could not run for")
     claim("CPU 3" in seen.detail, seen.detail)
-
-
-def four_kinds() -> list[dict[str, object]]:
-    """Return a configuration that the verifier refuses as too large."""
-    layers: list[dict[str, object]] = [
-        {
-            "name": f"kind-{number}",
-            "comment": "",
-            "matches": [[{"CommPrefix": f"no-{number}"}]],
-            "kind": kind,
-        }
-        for number, kind in enumerate(FOUR_KINDS)
-    ]
-    layers[-1]["matches"] = [[]]
-    return layers
