@@ -1,6 +1,5 @@
 """Makes the record of a failure, and reads records again."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -8,12 +7,9 @@ from attrs import asdict, frozen
 
 from bench.failures.watch import Change, Timeline, stock_spans
 from bench.failures.windows import Json, phases, requests_of, windows, worst
+from bench.record_files import read_records
 
 FORMAT = 1
-
-
-class UnreadableRecord(Exception):  # noqa: N818 - reads as the fact it reports
-    """Raised for a line that is no record of this format, with its file and number."""
 
 
 @frozen
@@ -54,18 +50,4 @@ def record_of(name: str, played: Played) -> Json:
 
 def read(paths: Iterable[Path]) -> list[Json]:
     """Return all records of the files. Raise UnreadableRecord for a line that is none."""
-    return [
-        _parsed(line, f"{path}:{number}")
-        for path in paths
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-    ]
-
-
-def _parsed(line: str, place: str) -> Json:
-    try:
-        record = json.loads(line)
-    except ValueError as problem:
-        raise UnreadableRecord(f"{place}: {problem}") from problem
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UnreadableRecord(f"{place}: no record of format {FORMAT}")
-    return record
+    return list(read_records(paths, FORMAT))

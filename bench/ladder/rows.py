@@ -1,6 +1,5 @@
 """Reads the records of the ladder, and gathers the runs that repeat one another."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -8,13 +7,10 @@ from attrs import frozen
 
 from bench.ladder.measures import MEASURES, Json
 from bench.ladder.spreads import Spread
+from bench.record_files import read_records
 
 FORMAT = 1
 STOCK, UNCAPTURED = "stock", "none"
-
-
-class UnreadableRecord(Exception):  # noqa: N818 - reads as the fact it reports
-    """Raised for a line that is no record of this format, with its file and number."""
 
 
 @frozen
@@ -54,22 +50,7 @@ class Row:
 
 def read(paths: Iterable[Path]) -> list[Json]:
     """Return all records of the files. Raise UnreadableRecord for a line that is none."""
-    return [
-        _parsed(line, f"{path}:{number}")
-        for path in paths
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if line.strip()
-    ]
-
-
-def _parsed(line: str, place: str) -> Json:
-    try:
-        record = json.loads(line)
-    except ValueError as problem:
-        raise UnreadableRecord(f"{place}: {problem}") from problem
-    if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise UnreadableRecord(f"{place}: no record of format {FORMAT}")
-    return record
+    return list(read_records(paths, FORMAT))
 
 
 def rows(records: Iterable[Json]) -> list[Row]:

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from bench.failures.record import FORMAT, Played, UnreadableRecord, read, record_of
+from bench.failures.record import FORMAT, Played, read, record_of
 from bench.failures.watch import Change
+from bench.record_files import UnreadableRecord
 
 STRUCK_S, ENDED_S = 10.0, 40.0
 TOLD = {"engine": "scx_layered 1.1.4", "plan": "a", "plan_after": "b", "said": ""}

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from bench.ladder.rows import UnreadableRecord, read, rows
+from bench.ladder.rows import read, rows
+from bench.record_files import UnreadableRecord
 
 
 def test_lines_of_several_files_are_read_in_order(tmp_path, make_record):
