@@ -1,7 +1,7 @@
 """The relay: it runs in the agent's pod, and passes requests of a training on to the agent.
 
 A request is a line of JSON with ``path``, ``method``, ``body`` and ``query``, and so is its answer:
-``answer``, or ``error`` and ``exit_code``. An empty line says that the other side is alive. When
+``answer``, or ``error`` and ``exit_code``. An empty line is a sign of life of the other side. When
 its input ends, or is silent for too long, the relay ends all that its requests have begun.
 """
 

@@ -22,7 +22,7 @@ START_S = 180.0
 """Seconds within which the relay starts: on a slow node Python and its modules load for long."""
 PIECE_BYTES = 1 << 18
 LONGEST_TEXT = 400
-"""Characters of what a relay says of its node, or of an error. A profile takes 500."""
+"""Characters of the names of machine and kernel, and of an error. A profile takes 500."""
 SCHEMA_VERSION = 1
 
 
@@ -35,7 +35,7 @@ class RelayClient:
     _rest: bytes = field(default=b"", init=False)
 
     def greeting(self) -> NodeFacts:
-        """Return what the relay says first, about its node.
+        """Return the first line of the relay, which describes its node.
 
         Raises InputError or MachineError if no relay of this version answers.
         """
@@ -63,7 +63,7 @@ class RelayClient:
         return line.get("answer")
 
     def keep_alive(self) -> None:
-        """Tell the relay that this side is alive. An error is told by the next question."""
+        """Send a sign of life to the relay. If that fails, the next question raises the error."""
         with self._lock:
             try:
                 self._send(b"\n")
