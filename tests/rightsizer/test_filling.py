@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from temper_core import InputError
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.demand.waits import GroupTime
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.filling import as_row, fill_in
 from temper_plugin_rightsizer.store.history import HOUR_S, History
@@ -87,6 +88,9 @@ def with_more(change):
         lambda demand: setattr(demand.counts, "oom", 2**62),
         lambda demand: demand.names.update(worker=2**62),
         lambda demand: demand.run_delay.add(0.5, 2**62),
+        lambda demand: setattr(demand.waits, "seconds", 2**62),
+        lambda demand: demand.waits.ranked.append(2.0**62),
+        lambda demand: demand.waits.groups.update(worker=GroupTime(0.0, 2.0**62)),
         lambda demand: setattr(demand, "startup", IntervalDemand(names={"worker": 2**62})),
     ],
 )

@@ -285,12 +285,12 @@ def test_a_file_of_a_version_before_is_taken_up(history, tmp_path, version):
 
 
 def test_an_interval_without_the_newest_counter_is_read(history, tmp_path):
-    """As versions before 4 wrote it."""
+    """As versions before 4 wrote it, and without the waits of version 5."""
     history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
     with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
         (packed,) = database.execute("SELECT demand FROM interval").fetchone()
         length = int.from_bytes(packed[:2], "little")
-        names, counts = json.loads(packed[2 : 2 + length])
+        names, counts, _ = json.loads(packed[2 : 2 + length])
         head = json.dumps([names, counts[:-1]]).encode()
         older = len(head).to_bytes(2, "little") + head + packed[2 + length :]
         database.execute("UPDATE interval SET demand = ?", (older,))

@@ -37,6 +37,16 @@ def be_lazy():
 for _ in range(3): threading.Thread(target=be_lazy, daemon=True).start()
 be_lazy()
 """
+# Two threads that share one CPU: one of them waits at any time.
+QUEUED = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.nice(10)
+first = os.getpid()
+is_second = os.fork() == 0
+end = time.monotonic() + 120
+while time.monotonic() < end and not (is_second and os.getppid() != first): pass
+"""
 SETTINGS = """
 run_directory = "{folder}/run"
 state_directory = "{folder}/state"
@@ -57,6 +67,11 @@ name = "easy"
 process = "rs-lazy"
 tier = "normal"
 cpu_request = "2"
+[[workloads]]
+name = "queued"
+process = "rs-queued"
+tier = "normal"
+cpu_request = "2"
 """
 
 
@@ -73,10 +88,10 @@ def end_agent(settings, agent):
 
 @pytest.fixture(scope="module")
 def programs():
-    """Run one program with a hot thread and one with four lazy ones."""
+    """Run programs with one hot thread, with four lazy ones, and with two on one CPU."""
     running = [
         subprocess.Popen([sys.executable, "-c", NAME.format(name=name) + work])
-        for name, work in (("rs-hot", HOT), ("rs-lazy", LAZY))
+        for name, work in (("rs-hot", HOT), ("rs-lazy", LAZY), ("rs-queued", QUEUED))
     ]
     yield
     for program in running:
@@ -112,7 +127,7 @@ def learned_for(settings, seconds):
         done = rightsize(settings, "--output", "json")
         containers = json.loads(done.stdout)["containers"] if done.returncode == 0 else []
         pods = {container["pod"]: container for container in containers}
-        if {"busy", "easy"} <= pods.keys() and pods["busy"]["learned_s"] >= seconds:
+        if {"busy", "easy", "queued"} <= pods.keys() and pods["busy"]["learned_s"] >= seconds:
             return pods
         time.sleep(0.5)
     raise AssertionError(done.stdout + done.stderr)
@@ -128,6 +143,18 @@ def test_a_hot_thread_gets_a_core_and_lazy_threads_share(learned):
     assert easy["used"]["cpu_mean"] > 0
     assert (easy["verdict"], easy["hot_threads"]) == ("shared", [])
     assert easy["recommended"]["cpu_request_millis"] < 2000
+
+
+def test_threads_that_share_a_cpu_wait_for_it(learned):
+    queued = learned["queued"]
+
+    (group,) = queued["used"]["run_queue"]["groups"]
+    assert group["name"] == "rs-queued"
+    assert group["waiting"] > 0.5, "one of two threads waits at any time"
+    assert any(
+        reason.startswith("threads rs-queued used") and "waited in the run queue" in reason
+        for reason in queued["reasons"]
+    )
 
 
 @pytest.mark.usefixtures("learned")
@@ -213,11 +240,11 @@ def test_prices_make_savings_of_what_is_requested(settings):
 
 
 @pytest.mark.usefixtures("learned")
-def test_a_page_has_plots_of_both_programs(settings):
+def test_a_page_has_plots_of_all_programs(settings):
     page = rightsize(settings, "--output", "html").stdout
 
     assert page.startswith("<!doctype html>")
-    assert page.count("<section>") == 2
+    assert page.count("<section>") == 3
     assert page.count("busiest thread</text>") >= 1
 
 

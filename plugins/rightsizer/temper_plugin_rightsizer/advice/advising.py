@@ -5,6 +5,7 @@ from temper_plugin_rightsizer.advice.memory import advise_memory, mib
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.pressure import pressure_reasons
 from temper_plugin_rightsizer.advice.records import KEEP, Advice, Confidence, Resources
+from temper_plugin_rightsizer.advice.waits import run_queue_reasons
 from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
@@ -49,6 +50,9 @@ def advise(
             *cpu.reasons,
             *memory.reasons,
             *_unwatched_reasons(demand),
+            *run_queue_reasons(
+                demand.waits, cpu.hot_cores, throttled=demand.counts.throttled_s > 0
+            ),
             *pressure_reasons(demand.counts),
             *startup_reasons,
             *((KEEP,) if keeps else ()),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from temper_plugin_rightsizer.advice.advising import judged
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.pressure import pressure
+from temper_plugin_rightsizer.advice.waits import run_queue
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 
@@ -40,6 +41,7 @@ def used(
         "memory_peak_bytes": demand.counts.peak_bytes,
         "throttled_s": round(demand.counts.throttled_s, 3),
         "pressure": pressure(demand.counts),
+        "run_queue": run_queue(demand.waits),
         "reclaimed_core_s": round(whole.reclaimed_core_s, 3),
         "freed_core_s": round(whole.freed_core_s, 3),
         "startup_s": startup.cpu.seconds,

@@ -4,6 +4,7 @@ from attrs import define, evolve, field
 
 from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.histogram import DemandHistogram
+from temper_plugin_rightsizer.demand.waits import Waits
 from temper_plugin_rightsizer.demand.window import WindowDemand
 
 LEAST_CPU = 0.001
@@ -95,7 +96,8 @@ class IntervalDemand:
     ``ranks[k]`` is the use of the (k+1)-th busiest thread, ``rests[k]`` the use of all threads but
     the k+1 busiest. A thread is told apart by its rank in each window, so that two threads that
     alternate count as one hot thread, and a restart changes nothing. ``names`` has seconds by the
-    name family of threads that used ``HOT_NAME`` CPUs or more. ``startup`` is the demand of the
+    name family of threads that used ``HOT_NAME`` CPUs or more. ``waits`` are those of the ranks and
+    name families in the run queue. ``startup`` is the demand of the
     first minutes after a start of the container, which is not in the rest. ``floors`` has the least
     working set by the begin of an interval. ``day_before`` is the demand that followed this time of
     day a day ago, None if it is not known. A reader of the history fills both, for one container.
@@ -108,6 +110,7 @@ class IntervalDemand:
     rests: list[DemandHistogram] = field(factory=list)
     names: dict[str, int] = field(factory=dict)
     counts: Counts = field(factory=Counts)
+    waits: Waits = field(factory=Waits)
     startup: "IntervalDemand | None" = None
     floors: dict[int, Floor] = field(factory=dict, eq=False)
     day_before: "IntervalDemand | None" = None
@@ -121,6 +124,8 @@ class IntervalDemand:
             used.add(demand.ranked[rank] if rank < len(demand.ranked) else 0.0, seconds)
             rest.add(demand.rest(rank + 1), seconds)
         self._add_names(demand, seconds)
+        if demand.waits is not None:
+            self.waits.add(demand.waits, seconds)
 
     def merge(self, other: "IntervalDemand") -> None:
         """Add *other*, of another time or another replica."""
@@ -136,6 +141,7 @@ class IntervalDemand:
         self.run_delay.merge(other.run_delay)
         self.memory.merge(other.memory)
         self.counts.merge(other.counts)
+        self.waits.merge(other.waits)
         for name, seconds in other.names.items():
             self.names[name] = self.names.get(name, 0) + seconds
         self._bound_names()

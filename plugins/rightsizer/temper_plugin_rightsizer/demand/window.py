@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from temper_core import PodSample, Snapshot, ThreadSample
+from temper_plugin_rightsizer.demand.waits import WindowWaits
 
 MOST_RANKS = 8
 """Threads of a container that are told apart by rank. More hot threads are counted as shared."""
@@ -41,12 +42,14 @@ class WindowDemand:
     ``total`` and ``ranked`` are in CPUs. ``ranked`` has the busiest threads in descending order,
     at most ``MOST_RANKS``, each at least ``LEAST_RANKED``. ``names`` has the name families of the
     same threads. ``run_delay`` is the waiting time of all threads as a multiple of the window.
+    ``waits`` has it by thread, None if it is not known.
     """
 
     total: float = 0.0
     run_delay: float = 0.0
     ranked: tuple[float, ...] = ()
     names: tuple[str, ...] = ()
+    waits: WindowWaits | None = None
 
     def rest(self, rank: int) -> float:
         """Return the demand without the *rank* busiest threads, in CPUs."""
@@ -115,4 +118,17 @@ def _of_pod(
 
 def _of_container(threads: Sequence[ThreadSample], total: float) -> WindowDemand:
     window = window_of(total, ((thread.comm, thread.cpu_used) for thread in threads))
-    return evolve(window, run_delay=sum(thread.run_delay_ratio for thread in threads))
+    busy = [thread for thread in threads if thread.cpu_used >= LEAST_RANKED]
+    busiest = sorted(busy, key=lambda thread: thread.cpu_used, reverse=True)[:MOST_RANKS]
+    waits = WindowWaits(tuple(each.run_delay_ratio for each in busiest), _groups(threads))
+    return evolve(window, run_delay=sum(thread.run_delay_ratio for thread in threads), waits=waits)
+
+
+def _groups(threads: Sequence[ThreadSample]) -> Mapping[str, tuple[float, float]]:
+    """Return the CPUs and the waits of the threads by name family."""
+    groups: dict[str, tuple[float, float]] = {}
+    for thread in threads:
+        name = name_family(thread.comm)
+        cpus, waiting = groups.get(name, (0.0, 0.0))
+        groups[name] = cpus + thread.cpu_used, waiting + thread.run_delay_ratio
+    return groups

@@ -4,6 +4,7 @@ import binascii
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from attrs import astuple
@@ -113,5 +114,7 @@ def _hour(row: Row, now: float) -> _Hour:
 def _is_of_hours(demand: IntervalDemand) -> bool:
     """Whether hours can have the times and the counters of *demand*, also when they are added."""
     parts = (demand.cpu, demand.run_delay, demand.memory, *demand.ranks, *demand.rests)
-    counters = (*astuple(demand.counts), *demand.names.values())
-    return all(part.seconds <= MOST_DEMAND_S for part in parts) and max(counters) <= LARGEST_COUNTER
+    times = (demand.waits.seconds, *(part.seconds for part in parts))
+    waits = (*demand.waits.ranked, *chain(*map(astuple, demand.waits.groups.values())))
+    counters = (*astuple(demand.counts), *demand.names.values(), *waits)
+    return max(times) <= MOST_DEMAND_S and max(counters) <= LARGEST_COUNTER

@@ -30,8 +30,8 @@ MOST_DAYS_MERGED = 100
 PAGE_BYTES = 4096
 LATEST = 2**40
 """Seconds since 1970. The kernel's clock ends before (``KTIME_SEC_MAX``)."""
-VERSION = 4
-TAKEN_UP = (2, 3)
+VERSION = 5
+TAKEN_UP = (2, 3, 4)
 """Versions whose rows this one reads as they are. The file gets this version."""
 _CACHE_PAGES = 32
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)

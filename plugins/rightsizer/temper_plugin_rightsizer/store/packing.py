@@ -1,8 +1,9 @@
 """The bytes of an ``IntervalDemand`` in the history."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from struct import Struct, error
+from typing import Any
 
 from attrs import astuple
 
@@ -14,6 +15,7 @@ from temper_plugin_rightsizer.demand.interval import (
     Counts,
     IntervalDemand,
 )
+from temper_plugin_rightsizer.demand.waits import MOST_GROUPS, GroupTime, Waits
 from temper_plugin_rightsizer.demand.window import MOST_RANKS
 
 _LENGTH = Struct("<H")
@@ -32,12 +34,13 @@ class OversizedError(Exception):
 
 
 def pack(demand: IntervalDemand) -> bytes:
-    """Return *demand* as bytes: the names and counters, then parts. Raises OversizedError.
+    """Return *demand* as bytes: names, counters and waits, then parts. Raises OversizedError.
 
     The parts are the start-up's own bytes, the histograms of CPU, run delay and memory, and two of
     each rank.
     """
-    packed = bytearray(_part(json.dumps([demand.names, astuple(demand.counts)]).encode()))
+    head = [demand.names, astuple(demand.counts), _waits_as_list(demand.waits)]
+    packed = bytearray(_part(json.dumps(head, separators=(",", ":")).encode()))
     packed += _part(pack(demand.startup) if demand.startup else b"")
     histograms = [demand.cpu, demand.run_delay, demand.memory]
     for used, rest in zip(demand.ranks, demand.rests, strict=True):
@@ -58,7 +61,8 @@ def unpack(packed: bytes) -> IntervalDemand:
 def _unpack(packed: bytes, *, may_start: bool) -> IntervalDemand:
     try:
         head, startup, *parts = _parts(packed)
-        names, counts = json.loads(head)
+        # Versions before 5 have no waits.
+        names, counts, *waits = json.loads(head)
         cpu, run_delay, memory, *ranks = parts
         if startup and not may_start:
             raise DamagedError("a start-up has a start-up")
@@ -72,6 +76,7 @@ def _unpack(packed: bytes, *, may_start: bool) -> IntervalDemand:
             rests=[DemandHistogram.decode(LEAST_CPU, rest) for rest in ranks[1::2]],
             names=_names(names),
             counts=_counts(counts),
+            waits=_waits(waits[0]) if waits else Waits(),
             startup=_unpack(startup, may_start=False) if startup else None,
         )
     except (ValueError, TypeError, AttributeError, RecursionError, error) as damage:
@@ -103,6 +108,24 @@ def _names(names: object) -> dict[str, int]:
         short = str(name)[:LONGEST_NAME]
         cut[short] = cut.get(short, 0) + int(_count(seconds))
     return cut
+
+
+def _waits_as_list(waits: Waits) -> list[object]:
+    """Return *waits* for the head, its times in milliseconds at best."""
+    groups = {
+        name: [round(time.cpu_s, 3), round(time.waited_s, 3)] for name, time in waits.groups.items()
+    }
+    return [waits.seconds, [round(waited_s, 3) for waited_s in waits.ranked], groups]
+
+
+def _waits(packed: Sequence[Any]) -> Waits:
+    seconds, ranked, groups = packed
+    if len(ranked) > MOST_RANKS or len(groups) > MOST_GROUPS:
+        raise DamagedError("there are too many waits")
+    waits = Waits(int(_count(seconds)), [_count(waited_s) for waited_s in ranked])
+    for name, (cpu_s, waited_s) in groups.items():
+        waits.groups[str(name)[:LONGEST_NAME]] = GroupTime(_count(cpu_s), _count(waited_s))
+    return waits
 
 
 def _counts(counts: list[float]) -> Counts:
