@@ -16,10 +16,13 @@ import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from attrs import evolve
+
 from temper_core import Assignment, Container, LayerPlan, Pod, Tier
 from temper_core.records.snapshots import PodSample, Snapshot
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot, make_thread
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
+from temper_plugin_rightsizer.demand.waits import WindowWaits
 from temper_plugin_rightsizer.demand.window import ContainerKey, window_of
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
@@ -164,7 +167,9 @@ def intervals() -> Iterator[IntervalDemand]:
         demand = IntervalDemand()
         for _ in range(INTERVAL_S // WINDOW_S):
             uses = [("worker-1", numbers.random()) for _ in range(THREADS)]
-            demand.add(window_of(sum(used for _, used in uses), uses), WINDOW_S)
+            total = sum(used for _, used in uses)
+            waits = WindowWaits(tuple(used for _, used in uses), {"worker-#": (total, total)})
+            demand.add(evolve(window_of(total, uses), waits=waits), WINDOW_S)
         size = numbers.randrange(100 * MIB, 900 * MIB)
         for _ in range(5):
             demand.memory.add(size * numbers.uniform(0.9, 1.1), 60)

@@ -1,7 +1,8 @@
 """Weighted histograms with exponential buckets, most of which are empty."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Self
 
 from attrs import define, field
@@ -33,8 +34,9 @@ class DemandHistogram:
         """Add the content of a histogram with the same *least*."""
         if other.least != self.least:
             raise ValueError(f"cannot merge histograms from {other.least} and {self.least}")
+        buckets = self.buckets
         for bucket, seconds in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + seconds
+            buckets[bucket] = buckets.get(bucket, 0) + seconds
 
     @property
     def seconds(self) -> int:
@@ -89,16 +91,15 @@ class DemandHistogram:
     @classmethod
     def decode(cls, least: float, encoded: bytes) -> Self:
         """Read what ``encode`` returned. Raises ValueError for anything else."""
-        numbers = list(_read_varints(encoded))
+        numbers = _varints(encoded)
+        times = numbers[1::2]
         if len(numbers) % 2:
             raise ValueError("a bucket has no time")
-        buckets: dict[int, int] = {}
-        bucket = 0
-        for distance, seconds in zip(numbers[::2], numbers[1::2], strict=True):
-            bucket += distance
-            if bucket >= MOST_BUCKETS or (buckets and not distance):
-                raise ValueError(f"bucket {bucket} is out of range or repeated")
-            buckets[bucket] = seconds
+        buckets = dict(zip(accumulate(numbers[::2]), times, strict=True))
+        if len(buckets) < len(times):
+            raise ValueError("a bucket is repeated")
+        if buckets and max(buckets) >= MOST_BUCKETS:
+            raise ValueError(f"bucket {max(buckets)} is out of range")
         return cls(least, buckets)
 
     def _bucket_of(self, value: float) -> int:
@@ -121,15 +122,20 @@ def _write_varint(into: bytearray, number: int) -> None:
     into.append(number)
 
 
-def _read_varints(encoded: bytes) -> Iterable[int]:
+def _varints(encoded: bytes) -> Sequence[int]:
+    if encoded.isascii():
+        return encoded  # each byte is a number, as in most intervals of some minutes
+    numbers = []
     number = shift = 0
     for byte in encoded:
-        number |= (byte % _CONTINUES) << shift
-        shift += 7
         if byte < _CONTINUES:
-            yield number
+            numbers.append(number | byte << shift)
             number = shift = 0
-        elif shift > 63:  # noqa: PLR2004 - the width of a number
+            continue
+        number |= (byte - _CONTINUES) << shift
+        shift += 7
+        if shift > 63:  # noqa: PLR2004 - the width of a number
             raise ValueError("a number has more than 64 bits")
     if shift:
         raise ValueError("the last number is cut off")
+    return numbers
