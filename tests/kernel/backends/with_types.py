@@ -3,6 +3,7 @@
 ``PERFETTO`` is where Perfetto's programs are. ``test_trace_backends.py`` boots the guest.
 """
 
+import errno
 import os
 
 import pytest
@@ -53,6 +54,8 @@ def test_perfetto_sees_it_too(tmp_path):
     assert_counts_agree(found, "perfetto", run_time_share=EMULATED)
     assert found["left"]["instances"] == []
     assert set(found["left"]["processes"]) == {"python"}  # the load's own
+    assert {name.rpartition("/")[2] for name in found["others"]} == {"producer", "consumer"}
+    assert set(found["others"].values()) == {errno.EACCES}, "another user may not connect"
 
 
 @pytest.mark.parametrize("backend", ["bpf", "tracefs", "perfetto", "bcc"])

@@ -287,6 +287,7 @@ def whole_node(folder):
         entry = captures.begin(TraceRequest(seconds=30, backend="perfetto"), "a test")
         pid = captures.running.helper.pid
         wait_for(lambda: any(map(records, instances(pid))), LOADING_S)
+        others = reached_by_others()
         whole.begin()
         drains, began_ns, before = [whole.drain()], boot_ns(), schedstat(sleeper.pid)
         work(sleeper)
@@ -300,7 +301,25 @@ def whole_node(folder):
             trace = PerfettoTrace(captures.trace(entry["id"]))
             seen["perfetto"] = seen_in(merged_blocks(trace), sleeper.pid, time_ns)
         kernel = {"runs": after[2] - before[2], "run_ns": after[0] - before[0]}
-        return {"entry": entry, "seen": seen, "kernel": kernel, "left": left(captures, pid)}
+        found = {"entry": entry, "seen": seen, "kernel": kernel, "left": left(captures, pid)}
+        return found | {"others": others}
+
+
+def reached_by_others():
+    """Return the outcome of connect(2) by another user, for each socket of Perfetto's services."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    names = {line.split()[-1] for line in lines if "temper-" in line}
+    program = (
+        "import os, socket, sys\n"
+        "os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+        "for name in sys.argv[1:]:\n"
+        "    address = '\\0' + name[1:] if name[0] == '@' else name\n"
+        "    print(socket.socket(socket.AF_UNIX).connect_ex(address))\n"
+    )
+    asked = subprocess.run(
+        [sys.executable, "-c", program, *names], capture_output=True, text=True, check=True
+    )
+    return dict(zip(names, map(int, asked.stdout.split()), strict=True))
 
 
 def records(instance):

@@ -1,13 +1,13 @@
 """A session of Perfetto: its services, and the client that records."""
 
 import os
-import secrets
 import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Self
 
 from attrs import define, field
@@ -17,6 +17,10 @@ from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.children import end_with_parent, last_line
 from temper_plugin_tracer.capture.tracefs.instance import TracingInstance
 from temper_plugin_tracer.capture.whole_node.programs import Programs
+from temper_plugin_tracer.capture.whole_node.socket_directory import (
+    make_socket_directory,
+    remove_socket_directory,
+)
 
 EVENTS = (
     "sched/sched_switch",
@@ -60,11 +64,11 @@ duration_ms: {max(1, int(bounds.seconds * 1000))}
 
 @define(eq=False)
 class Session:
-    """The services, with sockets that have no file. They end with this process."""
+    """The services, with sockets that only this user reaches. They end with this process."""
 
     _programs: Programs
     _instance: TracingInstance
-    _names: str = field(factory=lambda: f"@temper-{secrets.token_hex(8)}")
+    _sockets: Path = field(factory=make_socket_directory)
     _children: list["subprocess.Popen[bytes]"] = field(factory=list)
     _words: IO[bytes] = field(factory=tempfile.TemporaryFile)
 
@@ -105,6 +109,7 @@ class Session:
             child.wait()
         self._children.clear()
         self._words.close()
+        remove_socket_directory(self._sockets)
 
     def __enter__(self) -> Self:
         return self
@@ -148,8 +153,8 @@ class Session:
     def _environment(self) -> dict[str, str]:
         return {
             **os.environ,
-            "PERFETTO_PRODUCER_SOCK_NAME": f"{self._names}-producer",
-            "PERFETTO_CONSUMER_SOCK_NAME": f"{self._names}-consumer",
+            "PERFETTO_PRODUCER_SOCK_NAME": str(self._sockets / "producer"),
+            "PERFETTO_CONSUMER_SOCK_NAME": str(self._sockets / "consumer"),
         }
 
     def _last_words(self) -> str:
