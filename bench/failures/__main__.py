@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.failures.engine_files import EngineFile, digest
-from bench.failures.failures import FAILURES, PROFILE, Failure
+from bench.failures.failures import FAILURES, PROFILE
 from bench.failures.record import FORMAT, Played, record_of
+from bench.failures.scheduling_trace import recorded
 from bench.failures.stage import Stage, staged
 from bench.failures.watch import SchedulerWatch
 from bench.ladder.__main__ import CANNOT, machine
@@ -38,6 +39,8 @@ LOAD = "weight"
 LONGEST_S = 3000.0
 AROUND_S = 6.0
 """The load runs this long before the failure, and after an engine enforces again."""
+TRACED_S = 0.5
+"""A trace goes on this long after an engine enforces again."""
 PRIORITY = 1
 SETTINGS = {
     # The emulator must be waited for, and a failure must not wait for the next look.
@@ -45,14 +48,22 @@ SETTINGS = {
 }
 
 
-def play(stage: Stage, failure: Failure, options: argparse.Namespace) -> Played:
+def play(stage: Stage, name: str, options: argparse.Namespace) -> Played:
     """Have the failure happen under load. Return what was seen."""
     told = {"engine": stage.enforcing.ask("/observe?top=1").get("engine", "")}
     plan = stage.enforcing.plan_hash()
     stage.marks.clear()
-    with SchedulerWatch() as watch, loaded(stage.node.places, options) as server:
+    file = options.trace and options.trace / f"{name}.trace"
+    with (
+        recorded(file) as trace,
+        SchedulerWatch() as watch,
+        loaded(stage.node.places, options) as server,
+    ):
         time.sleep(AROUND_S)
-        failure.play(stage)
+        FAILURES[name].play(stage)
+        if trace:
+            time.sleep(TRACED_S)
+            trace.stop()
         time.sleep(AROUND_S)
         server.send_signal(signal.SIGTERM)
         seen = json.loads(server.stdout.readline() if server.stdout else "")
@@ -111,7 +122,7 @@ def main() -> int:
                     tell(f"enforcing, {stage.enforcing.layers()}")
                     for name in names:
                         tell(f"{name}: {FAILURES[name].summary}")
-                        played = play(stage, FAILURES[name], options)
+                        played = play(stage, name, options)
                         record = {**origin(options), **record_of(name, played)}
                         records.write(json.dumps(record) + "\n")
                         records.flush()
@@ -158,6 +169,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=1)
     made.add_argument("--period-us", type=int, default=8000, help="mean time between requests")
     made.add_argument("--request", type=int, default=1500, help="of the server's pod, millicores")
+    made.add_argument("--trace", type=Path, help="directory that gets traces of the scheduler")
     made.add_argument("--virtual-time", action="store_true", help="the clock counts instructions")
     return made
 
