@@ -81,8 +81,8 @@ lines by itself."""
 PIPED_WIDTH = 10_000
 """Columns of a console without a terminal, so that nothing is folded for programs."""
 WIDEST_COLUMN = 100
-"""Letters to which ``columns`` widens a column. Otherwise one text of a megabyte, which anybody may
-write into an object of a cluster, would lengthen every line by a megabyte."""
+"""Letters to which ``columns`` widens a column. Otherwise one text of a megabyte, which any user
+may write into an object of a cluster, would lengthen every line by a megabyte."""
 LEAST_FOLDED = 20
 """Columns that ``folded`` needs. With less the terminal breaks the line itself."""
 FOLDED = frozenset({"reason", "message", "fix", "what", "what to do"})

@@ -73,7 +73,7 @@ class _Reading:
 
 
 def make_directories(path: Path, mode: int = 0o755) -> None:
-    """Make *path*, and its parents with 0755. What is there stays as it is.
+    """Make *path*, and its parents with 0755. Existing directories stay as they are.
 
     ``Path.mkdir`` makes parents as the umask of the process allows, and a plugin may have set that
     to 0. Raises OSError.

@@ -18,14 +18,14 @@ _WRITE = 0x02
 def foreign_writer(path: Path) -> str:
     """Return which users besides root and this user may change the file at *path*, empty for none.
 
-    Links are followed. A user who may write a directory above may replace the file, unless the
+    Links are followed. A user that may write a directory above may replace the file, unless the
     directory is sticky (inode(7)), as /tmp is. For a missing file the result is empty.
     """
     try:
         target = path.resolve(strict=True)
     except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return ""
-    # A user who may write a directory that holds a link may replace the link.
+    # A user that may write a directory that holds a link may replace the link.
     above = dict.fromkeys((*target.parents, *path.absolute().parents))
     return next(_writers(target, above), "")
 
@@ -47,7 +47,7 @@ def _writers(target: Path, above: Iterable[Path]) -> Iterator[str]:
 
 
 def _listed_writers(place: Path) -> Iterator[str]:
-    """Yield the users and groups to whom an access control list lets *place* be written."""
+    """Yield the users and groups that may write *place* by an access control list."""
     try:
         content = os.getxattr(place, ACCESS_LIST)
         entries = [*_ENTRY.iter_unpack(content[_VERSION.size :])]

@@ -1,4 +1,4 @@
-"""What first-party plugins offer, for a user who lacks one of them.
+"""The features of first-party plugins, for a user that lacks one of them.
 
 The metadata of the distribution has it, in the entry points of the group `GROUP`. The name of an
 entry point is a command with its group (``temper lint``) or a path (``/wakes``), and its value is

@@ -24,7 +24,7 @@ class JsonItems:
     ``rest`` holds the other keys, and is complete after the last item. If ``items`` is no list, it
     is in ``rest`` and ``has_list`` stays false. Iterating raises ValueError for text that is no
     JSON object, has ``items`` twice, is longer than *most_bytes* or has an item longer than
-    *most_item_bytes*, and the errors of *read*. What is nested too deep becomes null
+    *most_item_bytes*, and the errors of *read*. A value nested too deep becomes null
     (``tenant_json``). Bytes that are not UTF-8 raise ValueError, or become U+FFFD if *errors* is
     ``replace``.
     """

@@ -16,7 +16,7 @@ from temper_core.visible_text import own_sequences, printable, visible
 
 WITH_LINES = frozenset({"exception", "stack"})
 LONGEST_TEXT = 10_000
-"""Characters of a text in a line of the log. What plugins and tenants write may be longer."""
+"""Characters of a text in a line of the log. The texts of plugins and tenants may be longer."""
 MOST_ITEMS = 100
 """Items of a list in a line of the log."""
 

@@ -1,4 +1,4 @@
-"""Directories that look like /proc, a cgroup hierarchy or /sys to whoever reads them, for tests.
+"""Directories that look like /proc, a cgroup hierarchy or /sys to their readers, for tests.
 
 Public through ``temper_core.testing``. The files are those that Temper reads, in the form of the
 kernel: proc(5), ``Documentation/admin-guide/cgroup-v2.rst``, and
@@ -54,7 +54,7 @@ def make_hierarchy(root: Path, paths: Iterable[str] = (), *, version: int = 2) -
     return root
 
 
-def make_process(  # noqa: PLR0913 - as much as the kernel tells of a process
+def make_process(  # noqa: PLR0913 - as many fields as the kernel has of a process
     proc: Path,
     pid: int,
     name: str,
@@ -78,7 +78,7 @@ def make_process(  # noqa: PLR0913 - as much as the kernel tells of a process
             file.write(f"{pid}\n")
 
 
-def make_task(  # noqa: PLR0913 - as much as the kernel tells of a thread
+def make_task(  # noqa: PLR0913 - as many fields as the kernel has of a thread
     proc: Path,
     pid: int,
     tid: int,

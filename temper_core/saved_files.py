@@ -32,7 +32,7 @@ class SavedFile(click.Path):
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write *text*, and say so on standard error. Raise InputError if it cannot be written."""
+    """Write *text*, and report that on standard error. Raise InputError if it cannot be written."""
     try:
         path.write_text(text, "utf-8")
     except OSError as error:

@@ -18,7 +18,7 @@ WAIT_S = 1.0
 SOCKET_WAIT_US = 10_000
 """How long one write to a socket waits."""
 CHUNK_BYTES = 4096
-"""PIPE_BUF of Linux: poll(2) tells that so much can be written to a pipe, see pipe(7)."""
+"""PIPE_BUF of Linux: poll(2) reports that so much can be written to a pipe, see pipe(7)."""
 _TIME = struct.Struct("ll")
 
 
@@ -41,7 +41,7 @@ def unblocking(descriptor: int) -> int:
 
 
 class StderrStream:
-    """A text stream to *descriptor*. Lines that nobody reads are dropped and counted.
+    """A text stream to *descriptor*. Lines without a reader are dropped and counted.
 
     Once lines are read again, *note* makes the line that has the number of those that were dropped.
     """

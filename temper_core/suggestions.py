@@ -9,7 +9,7 @@ MOST_WRONG = 2
 def similar(word: str, known: Iterable[str]) -> str | None:
     """Return the word of *known* that differs from *word* in one place, None if there is none.
 
-    It takes time in proportion to the letters, as *word* may come from anybody.
+    It takes time in proportion to the letters, as *word* may come from any user.
     """
     rated = [(_wrong(word, each), each) for each in known]
     wrong, best = min(rated, default=(len(word), ""))

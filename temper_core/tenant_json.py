@@ -1,7 +1,7 @@
 """Parses JSON in which a tenant chose the nesting, the length of numbers, and single bytes.
 
-Whoever may create a pod chooses its ``managedFields``, which the API server keeps as they are. They
-must not make the list of all pods unreadable.
+A user with the right to create a pod chooses its ``managedFields``, which the API server keeps as
+they are. They must not make the list of all pods unreadable.
 """
 
 import json
@@ -9,13 +9,13 @@ import re
 from typing import Any
 
 MOST_DEPTH = 100
-"""What is nested deeper becomes null. An object of Kubernetes has some twenty levels."""
+"""A value that is nested deeper becomes null. An object of Kubernetes has some twenty levels."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 """A string, cut at the end of the text or not, or a bracket."""
 
 
 def parse_tenant_json(text: str | bytes) -> Any:  # noqa: ANN401 - any JSON
-    """Return the value of *text*. What is nested too deep, and a number too long, becomes null.
+    """Return the value of *text*. A value nested too deep, and a number too long, becomes null.
 
     Bytes that are not UTF-8 become U+FFFD. Raises ValueError for text that is not JSON.
     """

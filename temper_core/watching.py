@@ -94,7 +94,7 @@ def _fitted(text: str) -> str:
 
 
 class _Held(io.StringIO):
-    """What a command prints, kept until it is complete. It is like *stream* for the command."""
+    """The output of a command, kept until it is complete. It is like *stream* for the command."""
 
     def __init__(self, stream: Any) -> None:  # noqa: ANN401 - sys.stdout
         super().__init__()

@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 def end_process_within(seconds: int = WITHIN_S, code: int = EXIT_CLEAN) -> None:
     """End this process with *code* in *seconds* unless it ends by itself. It has nothing to lose.
 
-    Where no code of Python runs any more, SIGALRM ends it ``GRACE_S`` seconds later.
+    If no code of Python runs any more, SIGALRM ends it ``GRACE_S`` seconds later.
     """
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds + GRACE_S)

@@ -67,7 +67,7 @@ def check_command(
     """Check whether scx_layered would take the configuration in FILE.
 
     With --binary the engine itself checks it too, after Temper's own rules: it reads and verifies
-    the configuration, and attaches nothing. Where the kernel has sched_ext it only reads it. With
+    the configuration, and attaches nothing. If the kernel has sched_ext, it only reads it. With
     --load it also loads, behind a gate that is never opened. That takes root and a minute.
 
     Exit code 2 if the engine would refuse the configuration, crash on it or be ejected for it, or

@@ -142,7 +142,7 @@ def answer_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
 
 
 def report_fields(answer: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
-    """Return these and ``unkept``, which agents before 0.1 do not tell."""
+    """Return these and ``unkept``, which agents before 0.1 do not report."""
     return {**answer_fields(answer), "unkept": str(answer.get("unkept") or "")}
 
 

@@ -1,6 +1,6 @@
 """The kill switch of ``temper safe-mode``: it reaches every agent, or names those it missed.
 
-The agent of the settings is asked first. Where it does not take the request, or does not answer for
+The agent of the settings is asked first. If it does not take the request, or does not answer for
 some seconds, the host's file requests safe mode. All other agents of the host are found by their
 processes. The node's lock and the kernel's sched_ext state have the last word.
 """

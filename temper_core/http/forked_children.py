@@ -1,7 +1,7 @@
 """Listening sockets that forked children do not keep.
 
 A plugin may fork, as ``multiprocessing`` does. Its child outlives an agent that is killed, and with
-a listening socket it would hold the address, and take connections that nobody answers.
+a listening socket it would hold the address, and take connections without an answer.
 """
 
 import os

@@ -93,8 +93,8 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
 def _rank(path: str) -> tuple[bool, int]:
     """Return the rank of a cgroup among those of one name: the lowest is the kubelet's own.
 
-    A kubelet of the host has the top cgroup ``kubepods`` or ``kubepods.slice``, which nobody but
-    root makes. Below another top the one that is nearest to the root was made by whoever owns most.
+    A kubelet of the host has the top cgroup ``kubepods`` or ``kubepods.slice``, which only root
+    makes. Below another top the one that is nearest to the root was made by the owner of most.
     """
     top, *below = path.split("/")
     return top not in KUBEPODS, len(below)

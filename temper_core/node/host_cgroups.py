@@ -24,7 +24,7 @@ class HostCgroups:
         self._trees = [self._unified, *trees] if self._unified else trees
         if not self._trees:
             raise MachineError(f"{cgroup_root}: no cgroup hierarchy is mounted there")
-        # Where v1 has the CPU controller, no v2 directory has its files.
+        # If v1 has the CPU controller, no v2 directory has its files.
         self.sizes_root = mounts.v1.get("cpu") or self._trees[0].root
         self.owners: tuple[CgroupOwner, ...] = ()
         self._has_warned = False

@@ -1,4 +1,4 @@
-"""Which Pod object stands for a cgroup, if several claim it.
+"""Chooses the Pod object that stands for a cgroup, if several claim it.
 
 The API server shows a static pod as a mirror pod with another uid. The mirror's annotations claim
 the uid in the cgroup's name, and any client that may create pods can write them.

@@ -1,7 +1,7 @@
 """Converts one Kubernetes Pod object to the record that placement needs.
 
-Whoever may create pods chooses what they hold, up to etcd's 1.5 MiB. The API server bounds names
-and annotations. The bounds here are of what it takes in any size.
+A user with the right to create pods chooses their content, up to etcd's 1.5 MiB. The API server
+bounds names and annotations. The bounds here are of what it takes in any size.
 """
 
 import re
@@ -127,7 +127,8 @@ def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
 
 def _sized(container: JsonObject, allocated: Mapping[str, int]) -> SizedContainer:
     size = container_size(container.table("resources"))
-    # A resize in place changes the spec at once. What the kubelet has not granted does not count.
+    # A resize in place changes the spec at once. A value that the kubelet has not granted does not
+    # count.
     size = evolve(size, request=allocated.get(container.text("name"), size.request))
     # The restartPolicy of an ordinary container has no meaning here.
     return SizedContainer(container, size, container.text("restartPolicy") == "Always")
@@ -159,10 +160,10 @@ def _allocated(status: JsonObject) -> Mapping[str, int]:
 
 
 def _granted(status: JsonObject) -> int | None:
-    """Return the CPU granted to a container or a pod, in millicores. None if no kubelet says.
+    """Return the CPU granted to a container or a pod, in millicores. None if no kubelet reports it.
 
     A grant without CPU is one of none: a container that requested no CPU may be resized to some.
-    Without any request only ``resources`` is there, which says the same once the grant is in force.
+    Without any request only ``resources`` is there, which is the same once the grant is in force.
     """
     if status.values.get("allocatedResources") is not None:
         return status.table("allocatedResources").quantity("cpu", cpu_millis) or 0

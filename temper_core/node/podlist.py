@@ -64,7 +64,7 @@ def read_pod_object(
     """Return the pod of one parsed Pod object, or None if ``read_pods`` would leave it out.
 
     A quantity that cannot be read counts as 0, and *doubted* is called with the reason of the first
-    one: whoever makes the pod then gains no CPUs, and the pod keeps its tier. Without *doubted*, or
+    one: the author of the pod then gains no CPUs, and the pod keeps its tier. Without *doubted*, or
     if no API server has made the object, it is a misfit. Raises DocumentError with every misfit.
     """
     problems: list[str] = []
@@ -84,8 +84,8 @@ def read_pod_object(
 def is_of_api_server(values: Mapping[str, Any]) -> bool:
     """Whether an API server has made the Pod object: it has a uid and the time of its creation.
 
-    Whoever may create pods chooses most of such an object. It is no mistake of the list's author,
-    and must not keep other pods from being read.
+    A user with the right to create pods chooses most of such an object. It is no mistake of the
+    list's author, and must not keep other pods from being read.
     """
     metadata = values.get("metadata")
     return isinstance(metadata, Mapping) and {"uid", "creationTimestamp"} <= metadata.keys()

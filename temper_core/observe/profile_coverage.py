@@ -124,8 +124,8 @@ class _Judge:
     def is_covered(self, thread: ThreadSample) -> bool | None:
         """Whether a match covers the thread, or None if that is not known.
 
-        Prefixes of names cover it from its start. What user space has to decide covers it once it
-        is decided, which short-lived threads do not live to see, and never in a static plan.
+        Prefixes of names cover it from its start. A decision of user space covers it once it is
+        made, which short-lived threads do not live to see, and never in a static plan.
         """
         key = thread.comm, thread.process, thread.tid == thread.tgid
         if key not in self._known:

@@ -40,8 +40,8 @@ class CallMemory:
 
     The kernel counts memory by process and not by thread. A growth is therefore charged to a call
     only for the time in which no call into another plugin ran, and never more than the process has
-    grown over the whole call. What the agent's own threads take meanwhile is charged as well, so
-    the bound is far above that.
+    grown over the whole call. Memory that the agent's own threads take meanwhile is charged as
+    well, so the bound is far above that.
     """
 
     bound_bytes: int = DEFAULT_BOUND_BYTES

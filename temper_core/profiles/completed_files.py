@@ -18,7 +18,7 @@ def completed_files(
 ) -> ProfileCatalogue:
     """Complete the profiles of *paths*, which may extend one another and all that the node has.
 
-    What cannot be loaded is among the failures, by the file's path. *directory* takes the place of
+    A file that cannot be loaded is among the failures, by its path. *directory* takes the place of
     the one that the settings name. Raises DocumentError for settings that do not fit.
     """
     effective = load(settings).settings

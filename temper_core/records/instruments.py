@@ -109,7 +109,7 @@ class HelperBounds:
 
 
 class ValueHolder(Protocol):
-    """What holds values that an instrument changes, such as the devices of a driver.
+    """The holder of values that an instrument changes, such as the devices of a driver.
 
     A path is a name that a device keeps over reboots. Paths and values are printable ASCII.
     """

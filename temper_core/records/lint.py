@@ -21,7 +21,7 @@ class Severity(StrEnum):
 class Finding:
     """One window's evidence that an invariant does not hold for *subject*.
 
-    ``owner`` is to whom the subject belongs, and a name that the owner cannot change: a pod, a
+    ``owner`` is the owner of the subject, by a name that the owner cannot change: a pod, a
     user or a service. It is empty if there is none.
     """
 

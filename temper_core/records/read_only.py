@@ -26,7 +26,7 @@ class ReadOnlyDict(dict[Any, Any]):
 def read_only(value: Mapping[Any, Any]) -> Mapping[Any, Any]:
     """Return *value* as a ReadOnlyDict, for a field of a record.
 
-    What is no table is returned as it is, for the field's validator.
+    A value that is no table is returned as it is, for the field's validator.
     """
     if isinstance(value, ReadOnlyDict) or not isinstance(value, Mapping):
         return value

@@ -224,7 +224,7 @@ def not_given_back(directory: Path, record: RecordFile, why: str) -> Restored:
 def _give_back(value: ChangedValue, holder: ValueHolder) -> bool:
     """Set the former value. Return False if another process has changed it since.
 
-    What is gone, such as a file after a reboot with another kernel, has nothing to give back.
+    A value that is gone, such as a file after a reboot with another kernel, is not given back.
     """
     current = holder.read(value.path)
     if current is None or current == value.before:

@@ -61,7 +61,7 @@ class KernelValues:
         return self._values.take_over()
 
     def change(self, path: Path, value: str) -> str:
-        """Write *value* to the file at *path*, and return what the file says afterwards.
+        """Write *value* to the file at *path*, and return the content of the file afterwards.
 
         The value before the first change is the one that is given back. Raises MachineError if the
         file or the record cannot be written. The file has its former value then.

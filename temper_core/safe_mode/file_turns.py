@@ -16,7 +16,7 @@ LOOK_S = 0.01
 def turn_in(directory: Path, wait_s: float = LONGEST_WAIT_S) -> Iterator[None]:
     """Change a file of *directory* while no other process does.
 
-    The turn is a lock of the directory (flock(2)), so that no file is left behind. Every user who
+    The turn is a lock of the directory (flock(2)), so that no file is left behind. Every user that
     may read the directory can hold it. After *wait_s* seconds, and where no lock can be had, the
     change goes on without: a request for safe mode must not wait for a stranger.
     """

@@ -56,9 +56,9 @@ class SafeModeFile:
     def add(self, requester: str, reason: str) -> str:
         """Create the file, or add to it, in *requester*'s name. Return a note on what is missing.
 
-        An unreadable file, and a link, stays as it is, because it requests safe mode already. Where
-        no text can be written, an empty file requests it: its existence counts, and it takes no
-        block of a full disk.
+        An unreadable file, and a link, stays as it is, because it requests safe mode already. If no
+        text can be written, an empty file requests it: its existence counts, and it takes no block
+        of a full disk.
         """
         with suppress(OSError):  # a turn needs the directory
             make_directories(self.path.parent)

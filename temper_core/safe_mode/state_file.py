@@ -55,7 +55,7 @@ class StateFile:
     def write(self, requests: Mapping[str, Request]) -> None:
         """Replace the file by *requests*, or remove it if there are none. Raises OSError.
 
-        Where they cannot be written, an old file stays. Without one an empty file is left, which
+        If they cannot be written, an old file stays. Without one an empty file is left, which
         takes no block of a full disk and counts as a request when it is read.
         """
         if requests:

@@ -83,8 +83,8 @@ def respond_guarded(
 def _respond_as_plugin(plugin: str, endpoint: Endpoint, request: Request) -> Reply:
     """Call *endpoint*. An answer that is too large is no failure of the plugin.
 
-    Its size may follow from the request, or from the node's pods. A MachineError tells of the
-    node, such as of a full disk or of a restoration.
+    Its size may follow from the request, or from the node's pods. A MachineError is about the node,
+    such as of a full disk or of a restoration.
     """
     try:
         return respond(endpoint, request, is_plugins=True)

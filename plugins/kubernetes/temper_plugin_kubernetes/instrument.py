@@ -47,7 +47,7 @@ class ClusterInstrument(OpenInstrument):
         self._writer.tell(snapshot)
 
     def defects(self) -> Sequence[str]:
-        """Say that the cluster's kill switch is not heard, if the watch of the node is stale."""
+        """Report that the cluster's kill switch is not heard, if the watch of the node is stale."""
         stale = self._status.stale(self._after_s)
         if stale is None:
             return ()

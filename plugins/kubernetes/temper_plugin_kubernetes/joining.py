@@ -16,11 +16,11 @@ def join(
 ) -> tuple[Pod, ...]:
     """Return the listed pods, each with its cgroup, and the unlisted ones of *pods*.
 
-    *pods* are pods read from the cgroup tree alone. An unlisted Kubernetes pod among them is new
-    or static, and is kept. A pod that is listed as ended is left out. A leaving pod counts for as
-    long as it has a cgroup. A waiting pod counts from its cgroup on: whoever may create pods can
-    name a node, and the kubelet makes a cgroup for those that it has accepted. *pods* is None if
-    no cgroup can be read. Waiting pods count then.
+    *pods* are pods read from the cgroup tree alone. An unlisted Kubernetes pod among them is new or
+    static, and is kept. A pod that is listed as ended is left out. A leaving pod counts for as long
+    as it has a cgroup. A waiting pod counts from its cgroup on: any author of a pod can name a
+    node, and the kubelet makes a cgroup for those that it has accepted. *pods* is None if no cgroup
+    can be read. Waiting pods count then.
     *vanished* are uids of listed pods to leave out because their cgroups are gone. *deleted* are
     uids of formerly listed pods. The kubelet takes minutes to remove their cgroups, so these pods
     are left out once they have no container.

@@ -49,7 +49,7 @@ class Listing:
     """Follows the pods. *changed* is called after each change, on the watching thread.
 
     A malformed object is counted and logged. The pod keeps its former tier and cgroup, and requests
-    no CPU: the new request may be smaller, and nobody may keep cores by an object of that kind.
+    no CPU: the new request may be smaller, and no user may keep cores by an object of that kind.
     """
 
     def __init__(self, account: Account, changed: Callable[[], None] = lambda: None) -> None:

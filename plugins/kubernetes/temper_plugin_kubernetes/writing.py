@@ -241,7 +241,7 @@ class Writer:
 
 
 def is_of_one_object(error: RefusalError) -> bool:
-    """Whether the refusal says nothing of other objects, as in a namespace that terminates."""
+    """Whether the refusal is about this object alone, as in a namespace that terminates."""
     concerns_all = error.status in (UNAUTHORIZED, TOO_MANY_REQUESTS) or error.status >= SERVER_ERROR
     return not concerns_all
 

@@ -1,4 +1,4 @@
-"""What a report's advice changes of a container."""
+"""The changes of a container by a report's advice."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

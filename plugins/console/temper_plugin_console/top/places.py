@@ -1,4 +1,4 @@
-"""What is at each place of a screen, and the change of the view by a click there. No I/O."""
+"""The content of each place of a screen, and the change of the view by a click there. No I/O."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -218,7 +218,7 @@ def read_fleet(
 
 
 def read_agents(api: ApiServer, namespace: str) -> tuple[AgentPod, ...]:
-    """Return the agents' pods. In other namespaces whoever may create pods can use their labels."""
+    """Return the agents' pods. In other namespaces any author of a pod can use their labels."""
     return api.read(f"/api/v1/namespaces/{namespace}/pods", agent_pod, AGENTS)
 
 

@@ -21,7 +21,7 @@ OVERCOMMIT = "temper.codes/overcommit=enabled"
 AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
 LONGEST_IMAGE = 512
-"""An image's reference is no longer. Whoever may create a Deployment writes up to 1.5 MiB there."""
+"""An image's reference is no longer. The author of a Deployment may write up to 1.5 MiB there."""
 MAY_LOAD_BPF = {"ALL", "BPF", "SYS_ADMIN"}
 
 
@@ -158,7 +158,7 @@ def _conflict(rival: Rival, where: Sequence[str]) -> Finding:
 
 
 def _counts(rival: Rival, item: Json) -> bool:
-    """Whether *item* is what its name says. Only one with rights and pods is a scheduler.
+    """Whether *item* is of the kind in its name. Only one with rights and pods is a scheduler.
 
     Names are free to choose. Rights are the cluster's to grant, and pods are counted by its
     controllers.

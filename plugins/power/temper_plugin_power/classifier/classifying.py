@@ -66,7 +66,7 @@ def _with_cpu_hint(judgement: Judgement, hints: Hints) -> Judgement:
 
 
 def _with_gpu_hint(judgement: Judgement, hints: Hints) -> Judgement:
-    """Return *judgement* with the annotated sensitivity, which tells of GPU work by itself."""
+    """Return *judgement* with the annotated sensitivity, which implies GPU work by itself."""
     value = hints.gpu_sensitivity
     if value is None:
         return judgement

@@ -7,7 +7,7 @@ from temper_plugin_power.classifier.evidence import verdicts
 from temper_plugin_power.classifier.signals import Signals
 
 UNKNOWN = Demand("medium", "mixed", "medium")
-"""What holds for a workload of which nothing was measured."""
+"""The judgement of a workload without any measurement."""
 HIGH_PCT = 75
 MEDIUM_PCT = 30
 COMPUTE_PCT = 65
@@ -78,7 +78,7 @@ def _compute(judgement: Judgement, util: float) -> Judgement:
 
 
 def _by_energy(judgement: Judgement, signals: Signals) -> Judgement:
-    """Return *judgement*, overridden where energy says something else."""
+    """Return *judgement*, overridden where energy contradicts it."""
     if signals.is_energy_shared:
         return judgement.changed("energy: cpu-bound unknown (zones shared by CPU time)")
     if not signals.has_energy:

@@ -19,7 +19,7 @@ BANDS = {
 
 @frozen
 class PowerProfile:
-    """What placement and power caps need to know of a workload: ``WorkloadProfile.status``."""
+    """The facts of a workload that placement and power caps need: ``WorkloadProfile.status``."""
 
     workload_class: str
     """performance or standard."""

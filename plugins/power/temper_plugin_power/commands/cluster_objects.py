@@ -24,7 +24,7 @@ PATHS = {
 
 @frozen
 class Source:
-    """Where objects come from: a file, or the cluster of a kubeconfig."""
+    """The source of objects: a file, or the cluster of a kubeconfig."""
 
     objects: Path | None
     kubeconfig: Path | None
@@ -34,7 +34,7 @@ class Source:
         """Return the objects, of the cluster those of some *kinds*.
 
         Raises DocumentError for an invalid file, MachineError without an API server or a right.
-        Pods that may not be listed are told and left out.
+        Pods that may not be listed are reported and left out.
         """
         if self.objects is not None:
             return [each for each in read_objects(self.objects) if isinstance(each, Mapping)]

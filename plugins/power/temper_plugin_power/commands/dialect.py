@@ -37,7 +37,7 @@ VERDICTS = {
 def dialect_command(*, asked: PrometheusQuestion, pods: Path | None, output: str) -> int:
     """Show the dialect of Kepler in a Prometheus, and whether its energy differs by pod.
 
-    For each node the ratios of DRAM to package energy of its pods are compared. Where five pods or
+    For each node the ratios of DRAM to package energy of its pods are compared. If five pods or
     more have one ratio, the energy does not differ by pod. Exit code 1 if this holds for all pods
     or no pod has energy, 2 for a wrong option, 3 if a server does not answer.
     """

@@ -1,4 +1,4 @@
-"""``temper power explain``: why a workload has its profile, and who makes what of it."""
+"""``temper power explain``: why a workload has its profile, and which consumer uses each field."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -36,7 +36,7 @@ def operator_command(
     """Write WorkloadProfiles and NodeTwins, until SIGTERM or Ctrl-C.
 
     A workload gets a profile by its hints at once, and by the metrics of a Prometheus later. Of
-    several replicas one writes, by a Lease in its namespace. The labels of nodes are only told
+    several replicas one writes, by a Lease in its namespace. The labels of nodes are only logged
     unless [plugins.power.operator] dry_run is false.
     """
     from temper_plugin_power.controller.starting import Start, start  # noqa: PLC0415 - slow, for --help

@@ -17,7 +17,7 @@ from temper_plugin_power.workloads.pods import MeasuredPod, PodMeasures
 
 @frozen
 class Metrics:
-    """What a file of metrics says."""
+    """The contents of a file of metrics."""
 
     window_s: int = field(default=600, validator=ge(1))
     dialect: Dialect = Dialect.NONE

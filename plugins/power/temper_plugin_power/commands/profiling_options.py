@@ -14,7 +14,7 @@ from temper_plugin_power.workloads.profiling import ProfilingChoices
 
 @frozen
 class ProfilingQuestion:
-    """What was asked for."""
+    """The values of the options."""
 
     derives_class: bool = False
     thread_profiles: Path | None = None

@@ -24,7 +24,7 @@ SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 60, 24 * 3600
 
 @frozen
 class PrometheusQuestion:
-    """Which Prometheus to ask, and how. Without a ``url`` none is asked."""
+    """The Prometheus to ask, and how. Without a ``url`` none is asked."""
 
     url: str | None = None
     token_file: Path | None = None

@@ -1,4 +1,4 @@
-"""Tells in the WorkloadProfiles which workloads had better be started elsewhere."""
+"""Writes into the WorkloadProfiles which workloads had better be started elsewhere."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -37,7 +37,7 @@ class AdviceWriter:
     wrote: Callable[[Json], object]
 
     def write(self, plans: Iterable[NodePlan], stored: Iterable[StoredProfile]) -> None:
-        """Bring the advice in the profiles to what *plans* say. Profiles made by hand are left.
+        """Bring the advice in the profiles to that of *plans*. Profiles made by hand are left.
 
         A profile that cannot be written stops no other.
         """

@@ -1,4 +1,4 @@
-"""What the settings choose for the classifier: its rules, and the Prometheus that it asks."""
+"""The settings' choices for the classifier: its rules, and the Prometheus that it asks."""
 
 import time
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from temper_prometheus.access import access as prometheus_access
 from temper_prometheus.client import Prometheus
 
 LARGEST_ANSWER_BYTES = 24 * 1024 * 1024
-"""Of some 150,000 pods, in ten times the memory. Whoever has a scraped target may add series."""
+"""Of some 150,000 pods, in ten times the memory. The owner of any scraped target may add series."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -46,7 +46,7 @@ def profiling_choices(settings: PowerSettings, own_namespace: str) -> ProfilingC
 
 
 def _thread_profiles(directory: str) -> ThreadProfiles:
-    """Return the thread profiles of *directory*. One that is invalid is told and left out."""
+    """Return the thread profiles of *directory*. An invalid one is logged and left out."""
     if not directory:
         return ThreadProfiles()
     read = read_profile_files(Path(directory))

@@ -46,7 +46,7 @@ class Timing:
 
 @frozen
 class Cluster:
-    """What is known of the cluster. *nodes* returns the names of the nodes in scope."""
+    """The known state of the cluster. *nodes* returns the names of the nodes in scope."""
 
     pods: PodTable
     profiles: KnownObjects[StoredProfile]
@@ -89,7 +89,7 @@ class Classifier:
         self._warnings = BoundedWarnings()
 
     def note(self, workload: Workload) -> None:
-        """Add a workload whose pods are new or say something else."""
+        """Add a workload whose pods are new or have changed."""
         with self._added:
             self._urgent[workload] = None
             self._added.notify()
@@ -101,7 +101,7 @@ class Classifier:
                 self.note(workload)
 
     def measured(self, measured: Measured | None) -> None:
-        """Begin a cycle with what the metrics say, None if they could not be had."""
+        """Begin a cycle with the readings of the metrics, None if they could not be had."""
         if measured is not None:
             self._latest = self._profiles(measured)
         now = self._timing.clock()

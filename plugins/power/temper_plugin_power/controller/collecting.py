@@ -28,7 +28,7 @@ class Collector:
     _asked: int = field(default=0, init=False)
 
     def collect(self) -> int:
-        """Return how many profiles were deleted. What cannot be asked about stays."""
+        """Return the number of deleted profiles. One whose workload cannot be read stays."""
         without = sorted(
             (each for each in self.cluster.profiles.records() if self._is_candidate(each)),
             key=lambda each: (each.namespace, each.name),

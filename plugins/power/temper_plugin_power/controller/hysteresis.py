@@ -19,7 +19,7 @@ class Candidate:
 
 @frozen
 class Decision:
-    """What to do about a profile."""
+    """The decision about a profile."""
 
     is_written: bool
     is_settled: bool
@@ -61,7 +61,7 @@ def decide(
 
 
 def _counts_at_once(stored: StoredProfile, fresh: WorkloadProfile) -> bool:
-    """Whether what hints say is news, or there is nothing measured that could be kept."""
+    """Whether the hints have changed, or there is nothing measured that could be kept."""
     if not stored.is_measured or stored.profile.hints != fresh.profile.hints:
         return True
     is_same = categories_of(fresh.profile) == categories_of(stored.profile)
@@ -96,6 +96,6 @@ def differs_by_hints(stored: PowerProfile, fresh: PowerProfile) -> bool:
 
 
 def is_told_by_hints(stored: StoredProfile, fresh: PowerProfile) -> bool:
-    """Whether what is *stored* says already what the hints of *fresh* say."""
+    """Whether *stored* agrees with the hints of *fresh* already."""
     is_same = stored.profile.hints == fresh.hints and not differs_by_hints(stored.profile, fresh)
     return stored.is_manual or (bool(stored.status) and is_same)

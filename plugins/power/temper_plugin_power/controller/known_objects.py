@@ -13,7 +13,7 @@ from temper_kube.list_pages import Json
 from temper_plugin_power.resources.fields import text_at
 
 MOST_OBJECTS = 200_000
-"""More are not kept: whoever may create objects makes as many as they like."""
+"""More are not kept: a user with the right to create objects may create any number."""
 
 Record = TypeVar("Record")
 Key = tuple[str, str]

@@ -1,4 +1,4 @@
-"""Keeps what the facility told last."""
+"""Keeps the last readings of the facility."""
 
 import time
 from collections.abc import Callable

@@ -67,7 +67,7 @@ class NodeLoop:
         self.advised(plans)
 
     def _warn_of_missing_caps(self, plans: Plans) -> None:
-        """Tell once of each percentage that leaves nodes without a cap, with one such node."""
+        """Log once each percentage that leaves nodes without a cap, with one such node."""
         for plan in plans.nodes:
             if plan.without_cap and plan.without_cap not in self._warned_of:
                 self._warned_of.add(plan.without_cap)
@@ -95,7 +95,7 @@ class NodeLoop:
                 self._note(plan)
 
     def _note(self, plan: NodePlan) -> None:
-        """Tell about a node whose state is another one."""
+        """Log a node whose state is another one."""
         name, state = plan.node.name, plan.transition.state
         before = self._states.get(name)
         self._states[name] = state

@@ -1,4 +1,4 @@
-"""What each node is to be, by the policy and the pods: pure."""
+"""The plan of each node by the policy and the pods, as pure functions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -64,7 +64,7 @@ class Situations:
 
 @frozen
 class Draft:
-    """What is to be in force on a node, before its surroundings are known."""
+    """The state that is to be in force on a node, before its surroundings are known."""
 
     node: KnownNode
     hardware: Hardware

@@ -98,7 +98,7 @@ class Operator:
 
     @property
     def why_unready(self) -> str:
-        """What is not known of the cluster yet, empty if all is."""
+        """The kinds of objects that are not known yet, empty if all are."""
         missing = [
             name for name, status in self.watches.statuses.items() if not status.has_listed.is_set()
         ]

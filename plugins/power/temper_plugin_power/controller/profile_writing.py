@@ -45,7 +45,7 @@ class ProfileWriter:
     def write(
         self, profile: WorkloadProfile, stored: StoredProfile | None, pods: Iterable[KnownPod]
     ) -> bool:
-        """Bring the object to what *profile* says. Return whether anything was written."""
+        """Bring the object to the state of *profile*. Return whether anything was written."""
         if stored is None:
             stored = self._create(profile, pods)
             if stored is None:

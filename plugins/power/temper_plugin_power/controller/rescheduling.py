@@ -1,4 +1,4 @@
-"""Moves pods off draining nodes: those that say that they may be started elsewhere."""
+"""Moves pods off draining nodes, if their annotation lets them be started elsewhere."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Rescheduler:
     """Evicts at most some pods of each draining node in an interval. Off by default.
 
     Only pods are evicted that keep their node from becoming an eco node, and whose own annotation
-    says ``reschedulable: true``. The API server keeps their disruption budgets. *counted* is called
+    is ``reschedulable: true``. The API server keeps their disruption budgets. *counted* is called
     with the node, the namespace and the outcome.
     """
 

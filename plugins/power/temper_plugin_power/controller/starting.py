@@ -21,7 +21,7 @@ LISTEN = "--listen"
 
 @frozen
 class Start:
-    """How the operator is started. None is what the settings or the kubeconfig say."""
+    """How the operator is started. None stands for the value of the settings or the kubeconfig."""
 
     listen: str | None
     namespace: str | None

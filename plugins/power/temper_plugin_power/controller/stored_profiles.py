@@ -35,7 +35,7 @@ class StoredProfile:
     node: str
     status: Mapping[str, Any]
     profile: PowerProfile
-    """What the status says."""
+    """The contents of the status."""
 
     @property
     def path(self) -> str:

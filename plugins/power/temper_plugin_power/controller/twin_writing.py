@@ -44,10 +44,10 @@ class TwinWriter:
     now: Callable[[], datetime]
     wrote: Callable[[Json], object]
     writes_labels: bool
-    """Whether nodes are labelled. Otherwise that is only told."""
+    """Whether nodes are labelled. Otherwise the change is only logged."""
 
     def write(self, plan: NodePlan, stored: StoredTwin | None) -> None:
-        """Bring the NodeTwin of a node, and its label, to what *plan* says."""
+        """Bring the NodeTwin of a node, and its label, to the state of *plan*."""
         if stored is None:
             stored = self._create(plan)
         try:

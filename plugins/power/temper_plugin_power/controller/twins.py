@@ -58,7 +58,7 @@ class StoredTwin:
 
 @frozen
 class Record:
-    """What a NodeHardware says of a node."""
+    """The hardware of a node by its NodeHardware."""
 
     hardware: Hardware
     cpu_models: tuple[str, ...]
@@ -69,7 +69,7 @@ class Record:
     is_ours: bool = False
     """Whether the operator has written it."""
     status: Mapping[str, Any] = field(factory=dict, eq=False)
-    """What the operator has written, nothing of another's."""
+    """The fields that the operator has written, without those of others."""
 
 
 def stored_twin(item: Json) -> StoredTwin:
@@ -107,7 +107,7 @@ def hardware_of(
 ) -> Hardware:
     """Return the hardware of a node: by its record, else by its labels and its size.
 
-    What the record does not say of power follows from the models: that of GPUs from *products*,
+    Power that the record lacks follows from the models: that of GPUs from *products*,
     the greatest caps in watts that the settings give, then from the catalogue.
     """
     known = Hardware() if record is None else record.hardware

@@ -1,4 +1,4 @@
-"""Which candidate nodes take a pod, as an ExtenderFilterResult."""
+"""The candidate nodes that take a pod, as an ExtenderFilterResult."""
 
 import json
 from collections import Counter

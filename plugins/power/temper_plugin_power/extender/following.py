@@ -12,7 +12,7 @@ from attrs import define, field
 from temper_plugin_power.resources.fields import text_at
 
 MOST_OBJECTS = 200_000
-"""Of one kind. Whoever may create profiles may create any number of them."""
+"""Of one kind. A user with the right to create profiles may create any number of them."""
 
 Object = Mapping[str, Any]
 Key = TypeVar("Key")

@@ -15,7 +15,7 @@ MOST_KINDS = 1000
 
 @frozen
 class TwinReport:
-    """The state of a node, and when it was told, in seconds since the epoch."""
+    """The state of a node, and the time of that report in seconds since the epoch."""
 
     twin: Twin
     told_at: float = -math.inf
@@ -41,7 +41,7 @@ class NodeKinds:
 
 @define(eq=False)
 class Place:
-    """One node. What is not known is None."""
+    """One node. Unknown values are None."""
 
     name: str
     report: TwinReport | None = None

@@ -1,4 +1,4 @@
-"""What the extender knows of all nodes, for ``/debug/scoring``."""
+"""The extender's knowledge of all nodes, for ``/debug/scoring``."""
 
 from collections.abc import Mapping
 from itertools import islice

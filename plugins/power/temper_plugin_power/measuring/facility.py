@@ -1,4 +1,4 @@
-"""Reads what a facility tells from a Prometheus."""
+"""Reads the values of a facility from a Prometheus."""
 
 from collections.abc import Mapping
 
@@ -43,7 +43,7 @@ class FacilityMetrics:
 def read_facility(
     server: Server, moment: int, metrics: FacilityMetrics, pace: Pace | None = None
 ) -> Facility:
-    """Return what is told at *moment*, in seconds. A metric without series is not known.
+    """Return the values at *moment*, in seconds. A metric without series is not known.
 
     Negative values, and a temperature above ``MOST_CELSIUS``, are not known either. Raises
     MachineError or InputError if a query fails for good.

@@ -34,7 +34,7 @@ class Server(Protocol):
 
 
 class Watcher(Protocol):
-    """Is told of each query."""
+    """Is called with each query."""
 
     def asked(self, signal: str, seconds: float, *, failed: bool) -> None:
         """Note how long a query took, and whether it failed."""
@@ -48,7 +48,7 @@ class _Nobody:
 
 @frozen
 class Measured:
-    """What a Prometheus says of all pods."""
+    """The readings of all pods by a Prometheus."""
 
     measures: Mapping[str, PodMeasures]
     """By ``namespace/name``."""

@@ -67,7 +67,7 @@ def dialect_of(families: AbstractSet[str], energy: str = "auto") -> Dialect:
     """Return how energy is attributed, by the *families* that have samples.
 
     *energy* is a dialect that is known, ``off``, or ``auto``. Of both the older one is chosen, as
-    it says more.
+    it has more detail.
     """
     if energy == "off":
         return Dialect.NONE

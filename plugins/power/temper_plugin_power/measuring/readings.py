@@ -16,8 +16,8 @@ Values = Mapping[str, float]
 def values_of(series: Iterable[Series], question: Question) -> Values:
     """Return the measure of each pod. Series that name no pod, or have no number, are left out.
 
-    A sum beyond any use is left out, too: whoever has a scraped target may add series of any pod.
-    Raises ValueError for a damaged sample.
+    A sum beyond any use is left out, too: the owner of any scraped target may add series of any
+    pod. Raises ValueError for a damaged sample.
     """
     found: dict[str, list[float]] = defaultdict(list)
     for each in series:

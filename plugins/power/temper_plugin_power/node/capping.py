@@ -53,8 +53,8 @@ class Capping:
     def is_alone(self) -> bool:
         """Take the lock of this machine's limits. Return False if another process has it.
 
-        It is on a counter of energy, which only root may open since Linux 5.10. Whoever may open a
-        file may lock it, and everybody may read a limit.
+        It is on a counter of energy, which only root may open since Linux 5.10. Each user that may
+        open a file may lock it, and every user may read a limit.
         """
         if not self._packages:
             return True  # without a zone there is nothing to fight over

@@ -55,7 +55,7 @@ class Control:
 
     @property
     def is_off(self) -> bool:
-        """Whether the agent was not told to set caps."""
+        """Whether the settings do not let the agent set caps."""
         return not self._settings.actuate
 
     def turn(self, now: float, snapshot: Snapshot) -> list[Action]:

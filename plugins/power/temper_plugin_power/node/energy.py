@@ -4,7 +4,7 @@ from attrs import define
 
 MICRO = 1_000_000
 MOST_WATTS = 1000.0
-"""Of one zone. A counter that says more was reset, or has begun again more than once."""
+"""Of one zone. A counter with a greater difference was reset, or has begun again more than once."""
 
 
 @define

@@ -18,7 +18,7 @@ class GpuLimits:
     def read(self, path: str) -> str | None:
         """Return the limit of a GPU, None if the machine has no such GPU any more.
 
-        Raises MachineError if NVML does not tell.
+        Raises MachineError if NVML has no answer.
         """
         gpu = self._gpu(path)
         return None if gpu is None else str(self._nvml.limit_mw(gpu))

@@ -14,7 +14,7 @@ from temper_plugin_power.node.nvml import Library, Nvml, load_library
 from temper_plugin_power.node.spec_file import CapSpec
 
 LONGEST_S = 3.0
-"""NVML is said not to answer after this time."""
+"""After this time NVML counts as not answering."""
 CLOSE_S = 3.0
 NOT_YET = "NVML was not asked yet"
 NO_GPU = "NVML names no GPU whose limit can be set"
@@ -24,7 +24,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @frozen
 class Wish:
-    """What is to be in force: the caps of *spec*, or none for a reason."""
+    """The caps that are to be in force: those of *spec*, or none for a reason."""
 
     spec: CapSpec | None
     why_none: str
@@ -81,7 +81,7 @@ class GpuWorker:
         return {} if self._capping is None else self._capping.last
 
     def ask(self, spec: CapSpec | None, why_none: str) -> list[Action]:
-        """Say what is to be in force. Return what was done since the last call."""
+        """Set what is to be in force. Return what was done since the last call."""
         self._wish = Wish(spec, why_none)
         self._wake.set()
         return self._taken()

@@ -51,7 +51,7 @@ KINDS = (
 
 
 class PowerNode(OpenInstrument):
-    """Reads the power of the node at each look, and sets its limits if it is told to."""
+    """Reads the power of the node at each look, and sets its limits if the settings ask for it."""
 
     def __init__(
         self,

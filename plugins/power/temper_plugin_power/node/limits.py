@@ -7,12 +7,12 @@ from temper_plugin_power.node.energy import MICRO
 from temper_plugin_power.node.spec_file import CapSpec
 
 LEAST_SHARE = 0.2
-"""Of the maximum. Below it a node may be too slow to say that it is too slow."""
+"""Of the maximum. Below it a node may be too slow to report that it is too slow."""
 
 
 @frozen
 class Limit:
-    """What to do with a package: a limit in microwatts, None for none of ours, and why."""
+    """The decision about a package: a limit in microwatts, None for none of ours, and why."""
 
     uw: int | None = None
     note: str = ""

@@ -17,7 +17,7 @@ MOST_GPUS = 64
 
 
 class Library(Protocol):
-    """What is used of pynvml. Limits are in milliwatts."""
+    """The part of pynvml that is used. Limits are in milliwatts."""
 
     NVMLError: type[Exception]
 

@@ -14,7 +14,7 @@ from temper_plugin_power.node.zones import Package, Zone
 
 @frozen
 class PackageReading:
-    """What was read of a package. None is not known."""
+    """The readings of a package. None is not known."""
 
     name: str
     watts: float | None = None

@@ -26,7 +26,7 @@ class CapSpec:
     watts: float | None
     percent: float | None
     at: float
-    """When it was last said, in seconds since 1970."""
+    """When it was last written, in seconds since 1970."""
     gpu_watts: float | None = None
     gpu_percent: float | None = None
 
@@ -71,7 +71,7 @@ def spec_of(
 ) -> CapSpec:
     """Return the caps of a NodeTwin, which must be of *node*. *source* names it in messages.
 
-    *written_at* is its time in seconds since 1970 if it tells none. Raises DocumentError.
+    *written_at* is its time in seconds since 1970 if the file has none. Raises DocumentError.
     """
     if document.get("kind") != "NodeTwin":
         raise DocumentError(source, ["kind: must be NodeTwin"])
@@ -122,7 +122,7 @@ def _written_at(path: Path) -> float:
 
 
 def _refuse_writers(path: Path) -> None:
-    """Raise DocumentError if anybody but root and this user may change the file."""
+    """Raise DocumentError if a user other than root and this one may change the file."""
     try:
         for each in (path, path.parent):
             status = each.stat()

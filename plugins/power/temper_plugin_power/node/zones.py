@@ -58,7 +58,7 @@ class Package:
 
 @frozen
 class Powercap:
-    """The packages of this machine. *why_none* says why there are none."""
+    """The packages of this machine. *why_none* is the reason if there are none."""
 
     packages: tuple[Package, ...] = ()
     why_none: str = ""
@@ -97,7 +97,7 @@ def _numbered(directory: Path, prefix: str) -> list[Path]:
 
 
 def _zone(path: Path) -> Zone | None:
-    """Return the zone at *path*, None if the kernel does not tell its name."""
+    """Return the zone at *path*, None if the kernel gives no name for it."""
     try:
         return Zone(read_text(path / "name"), path, known_number(path / "max_energy_range_uj") or 0)
     except OSError:

@@ -1,4 +1,4 @@
-"""Which nodes a pod asks for: the buckets of demand."""
+"""The nodes that a pod asks for: the buckets of demand."""
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum

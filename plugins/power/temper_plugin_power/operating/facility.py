@@ -1,4 +1,4 @@
-"""What a facility tells of the surroundings of nodes, and what follows for the model of a node."""
+"""The surroundings of nodes as a facility reports them, and their effect on the model of a node."""
 
 from collections.abc import Iterable, Mapping
 from math import floor, log10
@@ -14,7 +14,7 @@ STEPS_PER_DEGREE = 2
 
 @frozen
 class Facility:
-    """What was measured around the nodes. None is not known."""
+    """The measurements around the nodes. None is not known."""
 
     ambient_celsius: float | None = None
     it_watts: float | None = None

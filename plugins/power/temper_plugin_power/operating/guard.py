@@ -43,7 +43,7 @@ class NodePod:
 
 @frozen
 class Transition:
-    """What a node is to become, and what is in force until then."""
+    """The next state of a node, and what is in force until then."""
 
     desired: str
     """performance or eco."""
@@ -68,7 +68,7 @@ def blocking_cause(pod: NodePod) -> Cause | None:
 
 
 def _may_be_moved(hints: Hints, profile: PowerProfile | None) -> bool:
-    """Return whether no annotation or profile says that the pod must stay."""
+    """Return whether no annotation or profile requires that the pod stays."""
     if hints.reschedulable is not None:
         return hints.reschedulable
     return profile is None or profile.reschedulable or not profile.is_explicit(MOVABLE)

@@ -1,4 +1,4 @@
-"""Which nodes are performance nodes: the densest, and one of each hardware family."""
+"""Chooses the performance nodes: the densest, and one of each hardware family."""
 
 from collections.abc import Sequence
 

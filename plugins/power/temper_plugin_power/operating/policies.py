@@ -11,7 +11,7 @@ from temper_plugin_power.defaults import MIN_CONFIDENCE
 from temper_plugin_power.numbers import clamped, half_away
 
 WEIGHTS = {"high": Fraction(3, 2), "medium": Fraction(1), "low": Fraction(1, 2)}
-"""Of a pod's intensity. A GPU that it does not use has no say."""
+"""Of a pod's intensity. A GPU that it does not use does not count."""
 DEFAULT_INTERVAL_S = 60
 
 

@@ -31,7 +31,7 @@ class Hardware:
 
 @frozen
 class Situation:
-    """What is in force on a node, and around it."""
+    """The state in force on a node, and around it."""
 
     profile: str
     """performance, eco or unknown."""

@@ -1,4 +1,4 @@
-"""What a pod asks of a node: CPUs, memory, GPUs."""
+"""A pod's demands on a node: CPUs, memory, GPUs."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping

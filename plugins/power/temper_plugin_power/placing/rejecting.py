@@ -1,4 +1,4 @@
-"""Which nodes do not take a pod."""
+"""Finds the nodes that do not take a pod."""
 
 from temper_plugin_power.placing.subjects import NodeView, PodView
 

@@ -32,7 +32,7 @@ class Score:
 
 @frozen(eq=False)
 class NodeKind:
-    """What nodes have in common whose scores differ by their stress and caps alone."""
+    """The common facts of nodes whose scores differ by their stress and caps alone."""
 
     node_class: str
     hardware: Hardware | None = None
@@ -66,7 +66,7 @@ class PodTerms:
         self._pod, self._pressure, self._choices = pod, pressure, choices
         standing = pod.standing
         self.cpu_points = choices.cap_penalty_cpu * _sensitivity(standing.cpu_sensitivity)
-        """What a cut of all their power would cost. Those of the GPUs are ``gpu_points``."""
+        """The cost of a cut of all their power. Those of the GPUs are ``gpu_points``."""
         self.gpu_points = choices.cap_penalty_gpu * _sensitivity(standing.gpu_sensitivity)
 
     def of_kind(self, kind: NodeKind) -> tuple[float, float, float]:

@@ -44,7 +44,7 @@ class ClusterView:
 
 
 def cluster_view(objects: Iterable[object], now: datetime) -> ClusterView:
-    """Return what Node, NodeTwin, NodeHardware and WorkloadProfile objects say *now*, in UTC.
+    """Return the view of Node, NodeTwin, NodeHardware and WorkloadProfile objects at *now*, in UTC.
 
     Objects of other kinds are skipped.
     """

@@ -14,8 +14,8 @@ from temper_plugin_power.workloads.owners import Workload
 Object = Mapping[str, Any]
 MOST_HINTS, LONGEST_HINT = 64, 64
 CUT = 254
-"""Characters of a name that are kept, one more than any object may have. Whoever writes profiles of
-a namespace could fill the memory of those who read all of them."""
+"""Characters of a name that are kept, one more than any object may have. Writers of one namespace
+could fill the memory of readers of all."""
 
 
 def workload_at(document: Object) -> Workload:

@@ -67,7 +67,8 @@ def _count(default: int, meaning: str, least: int = 0) -> Any:  # noqa: ANN401 -
 class CapSettings:
     """The caps of nodes, in percent of the maximum of each device. 0 is no cap.
 
-    Caps in watts are within the range of the device. Where that is not known they stay percentages.
+    Caps in watts are within the range of the device. If that range is not known, they stay
+    percentages.
     """
 
     cpu_performance_pct: float = _percent(100.0, "CPU cap of a performance node.")
@@ -123,7 +124,7 @@ class ReschedulerSettings:
 
 @frozen
 class FacilitySettings:
-    """What a facility tells of the surroundings of nodes, by the Prometheus of the classifier."""
+    """The surroundings of nodes as a facility reports them, by the Prometheus of the classifier."""
 
     enabled: bool = setting(False, "Whether it is asked.")
     poll: str = duration("30s", "The time between two questions.")

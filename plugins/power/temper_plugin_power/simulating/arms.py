@@ -1,4 +1,4 @@
-"""What the placement of an arm knows of a job, and how many performance nodes it asks for."""
+"""An arm's knowledge of a job for its placement, and how many performance nodes it asks for."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -20,7 +20,7 @@ STATIC, QUEUE = "static_partition", "queue_aware_v1"
 
 
 class Arm(StrEnum):
-    """What is compared. ``UNCAPPED`` has no eco nodes at all."""
+    """One side of the comparison. ``UNCAPPED`` has no eco nodes at all."""
 
     UNCAPPED = "uncapped"
     WITHOUT = "without profiles"

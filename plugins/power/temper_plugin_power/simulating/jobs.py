@@ -44,7 +44,7 @@ KINDS = (
 
 @frozen
 class Job:
-    """A job. ``seen`` is the kind that its profile says, which may be wrong."""
+    """A job. ``seen`` is the kind in its profile, which may be wrong."""
 
     number: int
     kind: Kind
@@ -56,7 +56,7 @@ class Job:
 
 @frozen
 class Day:
-    """What a day is made of.
+    """The parameters of a day.
 
     *wrong_share* is the share of jobs whose profile is that of a kind drawn anew.
     """

@@ -103,6 +103,6 @@ class Node:
         situation = Situation(step.in_force, is_draining=step.is_draining, cpu_cap_pct=self.cap_pct)
         twin = twin_of(hardware, situation)
         self.view = NodeView(twin, 0.0, hardware, label_profile=step.in_force)
-        """What a scheduler extender knows of it."""
+        """A scheduler extender's view of it."""
         self.figures = NodeFigures.of(twin, NodeKind(twin.schedulable_class, hardware))
-        """What its scores follow from."""
+        """The input of its scores."""

@@ -47,7 +47,7 @@ class Ended:
 
 @frozen
 class Ran:
-    """What became of a day."""
+    """The outcome of a day."""
 
     jobs: tuple[Ended, ...]
     end_s: float

@@ -1,1 +1,1 @@
-"""What the objects of a cluster say of its power: nodes, profiles, and why. Pure."""
+"""Views of a cluster's power from its objects: nodes, profiles, and the reasons. Pure."""

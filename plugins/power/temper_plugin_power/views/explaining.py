@@ -20,7 +20,7 @@ ANNOTATED, TRAIT, DERIVED, DEFAULT = "annotation", "thread profile", "derived", 
 def explain(
     row: ProfileRow, *, without_tier: bool, min_confidence: float = MIN_CONFIDENCE
 ) -> Mapping[str, Any]:
-    """Return the fields with their sources, the rules that decided, and who consumes what."""
+    """Return the fields with their sources and consumers, and the rules that decided."""
     profile = row.profile
     workload = row.workload
     return {

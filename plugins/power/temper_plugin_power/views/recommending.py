@@ -1,4 +1,4 @@
-"""What the objects of a cluster advise, with causes: ``temper power recommend``."""
+"""Advice from the objects of a cluster, with causes: ``temper power recommend``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime

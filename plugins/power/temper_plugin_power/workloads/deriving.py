@@ -128,7 +128,7 @@ def _ratios(energy: Energy) -> tuple[float, float]:
 
 
 def _energy_bound(signals: Signals, energy: Energy) -> str:
-    """Return what energy says of the CPU. Unknown is energy that cannot say anything."""
+    """Return the class of CPU work by energy. It is unknown if energy allows no conclusion."""
     if energy.is_shared or (energy.package_w and not energy.dram_w):
         return "unknown"
     if signals.cpu_bound_ratio > COMPUTE_RATIO:

@@ -2,7 +2,7 @@
 
 Kepler 0.9 and older models the energy of each zone by counters of the processor. Kepler 0.10 and
 newer shares every zone of a node by CPU time alone, so that the ratio of two zones is the same for
-all pods of the node and says nothing about any of them.
+all pods of the node and has no information about any of them.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The workload of a pod: its top controller, as far as the pod itself says it."""
+"""The workload of a pod: its top controller, as far as the pod itself names it."""
 
 import re
 from hashlib import sha256

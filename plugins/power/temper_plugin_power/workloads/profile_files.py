@@ -12,7 +12,7 @@ MOST_FILES = 1000
 
 @frozen
 class ProfileFiles:
-    """What a directory holds: the thread profiles, and a line about each file that is left out."""
+    """A directory's contents: the thread profiles, and a line about each file that is left out."""
 
     profiles: ThreadProfiles = ThreadProfiles()
     left_out: tuple[str, ...] = ()

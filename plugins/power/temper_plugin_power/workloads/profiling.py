@@ -33,7 +33,7 @@ class WorkloadProfile:
     profile: PowerProfile
     evidence: Mapping[str, Any]
     signals: Signals | None = None
-    """What the profile follows from besides hints. None without metrics."""
+    """The input of the profile besides hints. None without metrics."""
 
     def as_object(self, at: datetime) -> Mapping[str, Any]:
         """Return the Kubernetes object, last updated *at*, which is a time in UTC."""
@@ -63,7 +63,7 @@ class WorkloadProfile:
 
 @frozen
 class ProfilingChoices:
-    """What profiles depend on besides pods and metrics."""
+    """The input of profiles besides pods and metrics."""
 
     derives_class: bool = False
     """Whether a workload without a class hint may be of class performance."""

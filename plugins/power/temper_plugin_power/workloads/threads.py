@@ -1,4 +1,4 @@
-"""What Temper's agents say of the threads of a workload. No rule depends on it."""
+"""The threads of a workload as Temper's agents report them. No rule depends on it."""
 
 from collections.abc import Mapping, Sequence
 

@@ -6,7 +6,7 @@ from temper_plugin_rightsizer.demand.growth import Growth
 
 
 def leak_of(growths: Sequence[Growth | None]) -> tuple[Growth | None, tuple[str, ...]]:
-    """Return the leak of a workload and what to say of it, by the growth of each replica.
+    """Return the leak of a workload and its description, by the growth of each replica.
 
     It leaks if half of the replicas grow. The fastest stands for all.
     """

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 def with_pod_bounds(containers: Iterable[Row], bounds: Mapping[str, Bounds]) -> list[Row]:
     """Return the rows of a report whose pods keep the *bounds* of their namespaces.
 
-    Where the advice for the containers of a workload does not fit together, their requests and
+    If the advice for the containers of a workload does not fit together, their requests and
     limits of that resource stay as they are: the API server has admitted them. Containers without a
     row are not known, and count nothing.
     """

@@ -6,7 +6,7 @@ from typing import Any
 from temper_plugin_rightsizer.demand.interval import Counts
 
 WORTH = 0.01
-"""A share of the time from which on a wait is told."""
+"""A share of the time from which on a wait is reported."""
 
 
 NOT_MEASURED = (
@@ -41,7 +41,7 @@ def pressure(counts: Counts) -> Mapping[str, float] | None:
 
 
 def pressure_reasons(counts: Counts) -> Iterator[str]:
-    """Yield what is worth telling of the waits."""
+    """Yield the waits that are worth reporting."""
     shares = pressure(counts)
     if shares is None:
         return

@@ -21,7 +21,7 @@ FIELDS: Mapping[str, tuple[tuple[str, ...], str, Show]] = {
 
 @define
 class Quotas:
-    """What the quotas of each namespace leave: name of the quota and amount, by field."""
+    """The free part of the quotas of each namespace: name of the quota and amount, by field."""
 
     left: dict[tuple[str, str], tuple[str, int]] = field(factory=dict)
 

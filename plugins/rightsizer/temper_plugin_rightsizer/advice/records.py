@@ -47,7 +47,7 @@ class Leak:
 
 @frozen
 class Advice:
-    """What a container should request, and why.
+    """The advised requests of a container, and the reasons.
 
     ``recommended`` has None where nothing is recommended. ``keeps`` is true if the advice is to
     keep everything as it is. ``hot_threads`` are the name families of the threads that need a core

@@ -10,7 +10,7 @@ from temper_plugin_rightsizer.advice.records import Advice, Verdict
 
 
 class SuggestionKind(StrEnum):
-    """What is suggested."""
+    """The suggested change."""
 
     TIER = "tier"
     PROFILE = "profile"
@@ -18,7 +18,7 @@ class SuggestionKind(StrEnum):
 
 @frozen
 class PodTreatment:
-    """What the threads of a container get from Temper now.
+    """The present treatment of a container's threads by Temper.
 
     ``tier`` is empty if it is not known, or if the pod is in the system layer. ``profile`` is the
     id of its workload profile, or empty. ``has_exclusive_group`` is whether that has a thread group

@@ -1,4 +1,4 @@
-"""What else decides on a container's requests, and what the advice becomes by it."""
+"""The other limits of a container's requests, and the advice within them."""
 
 from collections.abc import Iterator
 from enum import StrEnum
@@ -56,7 +56,7 @@ class Bounds:
 
 @frozen
 class Surroundings:
-    """What is around one container of a workload.
+    """The surroundings of one container of a workload.
 
     ``owner_kind`` is that of the workload. ``updater`` is a VerticalPodAutoscaler that sets the
     requests, with its mode. ``resize`` is how an in-place resize is possible, empty if it is not or

@@ -1,4 +1,4 @@
-"""What a container used, as a report has it."""
+"""The use of a container, as a report has it."""
 
 from collections.abc import Mapping
 

@@ -57,7 +57,7 @@ def applying(kind: str, item: Row, changes: Iterable[ContainerChange]) -> Edit:
 def undoing(kind: str, item: Row) -> Edit | None:
     """Return the edit that takes back what was applied to *item*. None if nothing was.
 
-    Raise InputError if somebody has changed the amounts since, or the annotation is malformed.
+    Raise InputError if another user has changed the amounts since, or the annotation is malformed.
     """
     record = recorded(item)
     if not record:
@@ -67,7 +67,7 @@ def undoing(kind: str, item: Row) -> Edit | None:
 
 
 def send(api: ApiServer, edit: Edit, *, is_dry: bool) -> None:
-    """Make the edit. With *is_dry* the API server only says whether it would accept it.
+    """Make the edit. With *is_dry* the API server only reports whether it would accept it.
 
     Raise one of REFUSALS with the server's reason, and MachineError without a server.
     """

@@ -22,7 +22,8 @@ class _Record:
 def recorded(item: Row) -> tuple[ContainerChange, ...]:
     """Return what was applied to the object *item* and not undone. Raise InputError.
 
-    Whoever may write the object may write its annotation. So it is checked like any input.
+    A user with the right to write the object may write its annotation. So it is checked like any
+    input.
     """
     content = text(table(table(item, "metadata"), "annotations"), KEY)
     if not content:

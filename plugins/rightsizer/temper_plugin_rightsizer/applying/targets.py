@@ -31,7 +31,7 @@ class Refusal:
 
 @frozen
 class Choice:
-    """What to take of a report: advice of low confidence too, and running pods in place."""
+    """The choice from a report: advice of low confidence too, and running pods in place."""
 
     takes_low: bool = False
     in_place: bool = False

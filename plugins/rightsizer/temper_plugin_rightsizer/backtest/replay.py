@@ -1,4 +1,4 @@
-"""What would have happened in recorded steps, had a container got what a rule advised.
+"""The outcome of recorded steps, had a container got the advice of a rule.
 
 The recorded demand stays the same whatever the sizing. So work that a smaller request would have
 delayed does not come back later, and demand above a limit of the time is not known.
@@ -19,7 +19,7 @@ GIB = 1024.0**3
 
 @frozen
 class Outcome:
-    """What a sizing would have led to.
+    """The outcome of a sizing.
 
     Attributes:
         throttled_s: Seconds of replicas whose demand was above their CPU request.

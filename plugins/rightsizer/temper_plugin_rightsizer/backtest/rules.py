@@ -123,7 +123,7 @@ class DecayedRule:
     _at: int | None = field(default=None, init=False)
 
     def learn(self, step: Step) -> None:
-        """Take in a step. What was learned before counts for less."""
+        """Take in a step. Earlier steps count for less."""
         demand = step.merged().whole()
         if self._at is not None:
             self._cpu = _scaled(self._cpu, self._kept(step.at - self._at))

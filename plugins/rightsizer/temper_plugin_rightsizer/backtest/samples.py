@@ -13,7 +13,7 @@ Name = str
 
 @frozen
 class Sample:
-    """What one replica of a container used in a window that began at *at* and took *seconds*.
+    """The use of one replica of a container in a window that began at *at* and took *seconds*.
 
     Attributes:
         at: Seconds, of any clock that the samples share.

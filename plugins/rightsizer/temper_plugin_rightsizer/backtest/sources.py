@@ -1,4 +1,4 @@
-"""What a replay reads: files of samples, a node's history, and the made-up shapes."""
+"""The input of a replay: files of samples, a node's history, and the made-up shapes."""
 
 import csv
 import json

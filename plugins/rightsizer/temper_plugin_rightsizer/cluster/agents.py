@@ -1,4 +1,4 @@
-"""What the agents of a cluster answer through the API server."""
+"""The answers of a cluster's agents, through the API server."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence

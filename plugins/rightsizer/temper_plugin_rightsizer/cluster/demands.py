@@ -52,7 +52,7 @@ class WorkloadDemand:
 
     @property
     def treatment(self) -> PodTreatment:
-        """What most of the replicas get."""
+        """The amount that most of the replicas get."""
         return max(self.treatments, key=self.treatments.__getitem__, default=PodTreatment())
 
 
@@ -60,7 +60,7 @@ class WorkloadDemand:
 class ClusterDemand:
     """The demand of all workloads. *owners* has the controllers of ReplicaSets and Jobs.
 
-    An agent tells of the pods on its own node. *places* has the node and the workload of each, as
+    An agent reports the pods on its own node. *places* has the node and the workload of each, as
     the API server knows them. Without any, the agents are believed.
     """
 
@@ -100,7 +100,8 @@ class ClusterDemand:
     def _workload(self, row: Row, node: str) -> Workload | None:
         """Return the workload of a row. None if its pod is not on *node*."""
         namespace, pod = text(row, "namespace"), text(row, "pod")
-        # What the agent's settings or `temper run` started is no pod, and has no namespace.
+        # A workload that the agent's settings or `temper run` started is no pod, and has no
+        # namespace.
         if namespace and self.places:
             place, workload = self.places.get((namespace, pod), ("", None))
             return workload if place == node else None

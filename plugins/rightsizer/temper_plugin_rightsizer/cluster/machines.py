@@ -1,4 +1,4 @@
-"""The nodes of a cluster: what they are, what their pods request, and what nobody does."""
+"""The nodes of a cluster: their types, the requests of their pods, and free CPUs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

@@ -37,7 +37,7 @@ REPLICASETS, JOBS = "/apis/apps/v1/replicasets", "/apis/batch/v1/jobs"
 
 @frozen
 class Question:
-    """What to ask the agents in *namespace* of a cluster: the history of *hours*, None for theirs.
+    """A question to the agents in *namespace*: the history of *hours*, None for theirs.
 
     The report has the workloads of the namespaces *only*, or of all if there are none.
     """

@@ -1,4 +1,4 @@
-"""What is around the workloads of a cluster, from its API server."""
+"""The surroundings of the workloads of a cluster, from its API server."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 @define
 class ClusterSurroundings:
-    """What is around the containers of a cluster. *owners* has the controllers of ReplicaSets.
+    """The surroundings of the containers of a cluster. *owners* has the controllers of ReplicaSets.
 
     ``unknown`` are sentences on what could not be read. ``places`` are the node and the workload of
     each pod, by namespace and name. ``machines`` are the nodes. ``pod_bounds`` are the bounds on

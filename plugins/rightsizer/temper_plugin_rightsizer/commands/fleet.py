@@ -31,7 +31,7 @@ SMALLER = "--namespace, --hours or a longer --step make the question smaller"
 
 @frozen
 class FleetQuestion:
-    """What to ask which Prometheus. Without a ``url`` it is the node's agent that is asked."""
+    """The question, and its Prometheus. Without a ``url`` the node's agent is asked."""
 
     url: str | None = None
     token_file: Path | None = None

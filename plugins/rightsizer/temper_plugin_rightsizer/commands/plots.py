@@ -19,7 +19,7 @@ MOST = 1e18
 
 @frozen
 class Lane:
-    """What one thing used: P10, P50, P90, P99 and peak, or its peak alone."""
+    """The use of one object: P10, P50, P90, P99 and peak, or its peak alone."""
 
     name: str
     used: tuple[float, ...]

@@ -46,7 +46,7 @@ def as_pull_request(document: Row) -> str:
 
 
 def quiet(content: str) -> str:
-    """Return a text that mentions nobody: one with ``@``, or an entity that may be one, is code."""
+    """Return a text without mentions: one with ``@``, or an entity that may be one, is code."""
     if not {"@", "&"} & set(content):
         return escaped(content)
     code = printable(content).replace("`", "'").replace("|", "/")

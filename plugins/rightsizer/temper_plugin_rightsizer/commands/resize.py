@@ -49,9 +49,9 @@ def command(  # noqa: PLR0913 - one argument for each option
 ) -> int:
     """Apply REPORT, the JSON of "rightsize", to the workloads of a cluster.
 
-    Without --apply the API server says what it would accept, and nothing changes. Changed
+    Without --apply the API server only validates the change, and nothing changes. Changed
     templates start their pods anew. --in-place resizes running pods, from Kubernetes 1.33 on.
-    What was there before is kept in an annotation of the object, and --undo restores it. An object
+    The former amounts are kept in an annotation of the object, and --undo restores it. An object
     that has other requests than the report was made with is left as it is.
 
     Exit codes: 0 done, 1 an object was left as it is, 2 wrong options or a malformed report, 3 no

@@ -1,4 +1,4 @@
-"""``temper rightsize``: show what the node's agent recommends, or what a Prometheus tells."""
+"""``temper rightsize``: show the advice of the node's agent, or of a Prometheus."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the containers of a report request together, now and by the advice."""
+"""The sum of the requests of a report's containers, now and by the advice."""
 
 from collections.abc import Iterator
 
@@ -41,12 +41,12 @@ class Priced:
 
 @frozen
 class Savings:
-    """What a month costs less if all requests follow the advice, and idle headroom goes.
+    """The savings of a month if all requests follow the advice, and idle headroom goes.
 
-    Both are estimates: they are real only once there are fewer or smaller nodes. What was realized
-    is never in them. ``requests`` is negative if more is advised. ``headroom`` has what nobody
-    requests of each machine type, None if that is not known. The two do not overlap, as headroom is
-    what is not requested.
+    Both are estimates: they are real only once there are fewer or smaller nodes. Realized savings
+    are never in them. ``requests`` is negative if more is advised. ``headroom`` has the part of
+    each machine type that no pod requests, None if that is not known. The two do not overlap, as
+    headroom is what is not requested.
     """
 
     requests: Priced
@@ -83,7 +83,7 @@ class Savings:
 
 @frozen
 class Realized:
-    """What was realized in a window of *window_s*, as measured. It is no estimate.
+    """The realized savings in a window of *window_s*, as measured. It is no estimate.
 
     ``reclaimed`` are the core-hours of background work on CPUs that others requested, ``freed``
     those by which the overcommit webhook lowered CPU requests. The two may overlap, so they are

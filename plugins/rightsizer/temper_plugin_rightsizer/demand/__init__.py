@@ -1,1 +1,1 @@
-"""What containers use, as histograms that can be merged over time and over pods."""
+"""The use of containers, as histograms that can be merged over time and over pods."""

@@ -94,7 +94,7 @@ class IntervalDemand:
     """Histograms and counters of one container over an interval, or over many.
 
     ``ranks[k]`` is the use of the (k+1)-th busiest thread, ``rests[k]`` the use of all threads but
-    the k+1 busiest. A thread is told apart by its rank in each window, so that two threads that
+    the k+1 busiest. A thread is identified by its rank in each window, so that two threads that
     alternate count as one hot thread, and a restart changes nothing. ``names`` has seconds by the
     name family of threads that used ``HOT_NAME`` CPUs or more. ``waits`` are those of the ranks and
     name families in the run queue. ``startup`` is the demand of the

@@ -10,7 +10,7 @@ from temper_core import PodSample, Snapshot, ThreadSample
 from temper_plugin_rightsizer.demand.waits import WindowWaits
 
 MOST_RANKS = 8
-"""Threads of a container that are told apart by rank. More hot threads are counted as shared."""
+"""Threads of a container that are identified by rank. More hot threads are counted as shared."""
 LEAST_RANKED = 0.25
 """CPUs. A thread below it in a window cannot make its rank hot."""
 _DIGITS = re.compile(r"\d+")

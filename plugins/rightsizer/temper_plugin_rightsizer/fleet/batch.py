@@ -80,8 +80,8 @@ class Usage:
 class Batch:
     """The namespaces of *scope* within *window*, of which *most_steps* are read at once.
 
-    The start-ups of containers are kept apart, as *starts* tell them. *quotas* and *pod_bounds* are
-    added to.
+    The start-ups of containers are kept apart, as *starts* gives them. *quotas* and *pod_bounds*
+    are added to.
     """
 
     prometheus: Prometheus
@@ -252,7 +252,7 @@ class Batch:
                 self._of(replica).demand.counts.merge(Counts(**{name: value}))  # type: ignore[arg-type]  # a count is whole
 
     def _add_kills(self) -> None:
-        """Add OOM kills. cAdvisor may miss the one that ended a container, and its Pod tells it."""
+        """Add OOM kills. cAdvisor may miss the one that ended a container, and its Pod has it."""
         usage, state, seconds = self.exporters.usage, self.exporters.state, self.window.seconds
         kills = dict(self._known(queries.grown(queries.OOM, self.scope, usage, seconds), usage))
         if state is not None:
@@ -265,7 +265,7 @@ class Batch:
     def _memory_of_started(self) -> Mapping[Replica, int]:
         """Return the peak of memory after the start-up of each container that has started.
 
-        What the start-up used is noted as such. A container without any other time is left out.
+        The use of the start-up is noted as such. A container without any other time is left out.
         """
         if not self.starts:
             return {}

@@ -138,7 +138,7 @@ def millis(cores: float) -> int:
 
 @define
 class Amounts:
-    """Requests and limits by container, as kube-state-metrics tells them."""
+    """Requests and limits by container, as kube-state-metrics reports them."""
 
     cpu_requests: dict[Replica, int] = field(factory=dict)
     cpu_limits: dict[Replica, int] = field(factory=dict)

@@ -56,7 +56,7 @@ EXPORTED = Names("exported_namespace", "exported_pod", "exported_container")
 
 @frozen
 class Scope:
-    """Which series a question is about.
+    """The series of a question.
 
     ``matchers`` are labels with their values. ``namespaces`` and ``pods`` are all those wanted, or
     none for all.

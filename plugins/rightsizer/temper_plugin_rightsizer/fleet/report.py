@@ -101,7 +101,7 @@ def _row(key: Key, found: FleetDemand, step_s: int, options: AdviceOptions) -> d
 
 
 def _used(found: FleetDemand, options: AdviceOptions) -> Mapping[str, Any]:
-    """Return what was used. What was realized is not known, as only agents measure it."""
+    """Return the use. Realized savings are not known, as only agents measure them."""
     figures = used(found.demand, options, idle=None)
     return {name: figure for name, figure in figures.items() if name not in REALIZED}
 
@@ -124,7 +124,7 @@ def fleet_advice(found: FleetDemand, step_s: int, options: AdviceOptions = USUAL
 
 
 def is_degraded(found: FleetDemand, options: AdviceOptions = USUAL) -> bool:
-    """Return whether a thread may be hot that nobody has measured.
+    """Return whether an unmeasured thread may be hot.
 
     A thread does not use more than its container. So none is hot in a container that is idle.
     """

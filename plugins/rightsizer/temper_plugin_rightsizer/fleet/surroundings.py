@@ -29,10 +29,10 @@ NOT_KNOWN = "not known by a Prometheus: VPA, in-place resize and QoS classes"
 
 @define
 class FleetSurroundings:
-    """What is around the containers of a fleet's workloads. *names* are kube-state-metrics' labels.
+    """The surroundings of the containers of a fleet's workloads.
 
-    ``init_kinds`` are the kinds of init containers by workload and name. ``pod_bounds`` are the
-    bounds on whole pods by namespace.
+    *names* are kube-state-metrics' labels. ``init_kinds`` are the kinds of init containers by
+    workload and name. ``pod_bounds`` are the bounds on whole pods by namespace.
     """
 
     owners: Owners

@@ -17,10 +17,10 @@ from temper_plugin_rightsizer.demand.interval import Counts
 
 ROOT = Path("/sys/fs/cgroup")
 MOST_DIRECTORIES = 256
-"""Cgroups directly below a pod's that are read. Whoever owns it may make any number of them."""
+"""Cgroups directly below a pod's that are read. Its owner may make any number of them."""
 STALLS = {"cpu": ("some",), "memory": ("some", "full"), "io": ("some", "full")}
 """The lines of PSI that count, by resource. All threads of a cgroup wait for a CPU while its quota
-is used up, so ``full`` of the CPU tells of throttling only."""
+is used up, so ``full`` of the CPU measures throttling only."""
 LINES = sum(map(len, STALLS.values()))
 _Place = tuple[str, str]
 """A hierarchy with a slash at its end, and the name of a file."""
@@ -96,7 +96,7 @@ class CgroupCounters:
 class CgroupFiles:
     """Reads cgroups below *root*, of v2 or of the v1 controllers of a hybrid host.
 
-    Where the files of a kind were found last is looked at first.
+    The last place of the files of a kind is looked at first.
     """
 
     root: Path = ROOT

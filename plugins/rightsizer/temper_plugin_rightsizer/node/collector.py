@@ -60,7 +60,7 @@ class Collector:
     _requests: dict[str, int] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Share the files with what tells the age of containers."""
+        """Share the files with the reader of the age of containers."""
         self._starts = Starts(self.files, self.proc)
 
     def tell(self, snapshot: Snapshot) -> None:

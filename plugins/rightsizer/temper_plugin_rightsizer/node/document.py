@@ -48,7 +48,7 @@ def report(
 
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
     With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most. *prices*
-    are those of the settings, for whoever reads the report.
+    are those of the settings, for readers of the report.
     """
     demands = collector.demands(window_s, now)
     known = [

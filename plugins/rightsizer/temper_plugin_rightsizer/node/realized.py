@@ -1,4 +1,4 @@
-"""What was realized in a window: work on CPUs that others requested, and requests freed."""
+"""The realized savings of a window: work on CPUs that others requested, and requests freed."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ def reclaimed(
     """Return the reclaimed CPUs that each background pod ran on in a window, by uid.
 
     *requests* are the CPU requests of all pods of the node in millicores, by uid. A pod ran on
-    reclaimed CPUs with what it used above its own request. Of that the CPUs of the node that nobody
+    reclaimed CPUs with what it used above its own request. Of that the CPUs of the node that no pod
     requests are taken away, and no more counts than the other pods left of their requests. So the
     sum is a lower bound: max(0, min(above - unrequested, left)).
     """
@@ -38,7 +38,7 @@ def reclaimed(
 def freed_millis(pod: Pod, most: int) -> Mapping[str, int]:
     """Return by how much the CPU requests of a pod were lowered, by container.
 
-    Whoever makes a pod may write the annotation. So malformed text counts nothing, and a request
+    The author of a pod may write the annotation. So malformed text counts nothing, and a request
     counts *most* millicores at most, which is all that a node can have.
     """
     text = pod.annotations.get(ORIGINALS, "")

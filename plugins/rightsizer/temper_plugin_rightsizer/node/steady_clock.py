@@ -9,7 +9,7 @@ looks. NTP corrects less than that by slewing."""
 
 @define
 class SteadyClock:
-    """Compares the wall clock with the monotonic clock, which nobody sets."""
+    """Compares the wall clock with the monotonic clock, which cannot be set."""
 
     _ahead_s: float | None = field(default=None, init=False)
     _since_s: float = field(default=0.0, init=False)

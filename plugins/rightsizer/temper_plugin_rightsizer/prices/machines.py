@@ -1,4 +1,4 @@
-"""What a core and a GiB of a machine cost, by its type."""
+"""The prices of a core and a GiB of a machine, by its type."""
 
 import re
 import tomllib
@@ -52,9 +52,9 @@ class Machine:
 
 @frozen
 class MachinePrice:
-    """What a machine costs for an hour, and what of that a core and a GiB cost.
+    """The price of a machine for an hour, and the parts of a core and a GiB in it.
 
-    ``source`` says where the price is from.
+    ``source`` names the source of the price.
     """
 
     hour: float

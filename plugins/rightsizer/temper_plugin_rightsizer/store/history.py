@@ -35,7 +35,7 @@ TAKEN_UP = (2, 3, 4)
 """Versions whose rows this one reads as they are. The file gets this version."""
 _CACHE_PAGES = 32
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""sqlite3 decodes what SQLite says of a damaged file, which may hold bytes of the file."""
+"""sqlite3 decodes SQLite's message about a damaged file, which may hold bytes of the file."""
 _SCHEMA = """
 CREATE TABLE container (
   id INTEGER PRIMARY KEY,
@@ -94,8 +94,7 @@ class History:
     def add(self, at: int, seconds: int, demands: Mapping[ContainerKey, IntervalDemand]) -> None:
         """Keep the *demands* of the interval that began at *at*, in one transaction.
 
-        Raises MachineError if they cannot be written, as on a full disk. What was kept before
-        stays.
+        Raises MachineError if they cannot be written, as on a full disk. The former rows stay.
         """
         with self._database() as database:
             self._shrink(database)
@@ -164,8 +163,8 @@ class History:
         Older intervals count with their peak of memory and their floors only, also of a container
         that has no demand since. *since* is rounded down to the beginning of an interval of that
         age. *uids* are those of the pods, all by default. Intervals that begin in *day_before* are
-        kept apart. These and those from *since* on are read first, and of each the newest. What
-        takes more than ``READ_S`` of CPU time is left out: the demands then cover less time.
+        kept apart. These and those from *since* on are read first, and of each the newest. Rows
+        beyond ``READ_S`` of CPU time are left out: the demands then cover less time.
         """
         demands: dict[ContainerKey, IntervalDemand] = {}
         begins_at = self._rounded(since)
