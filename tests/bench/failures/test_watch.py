@@ -19,8 +19,15 @@ def sched_ext(tmp_path):
 
 
 def be(folder, state, attaches):
-    (folder / "state").write_text(f"{state}\n")
-    (folder / "enable_seq").write_text(f"{attaches}\n")
+    put(folder / "state", state)
+    put(folder / "enable_seq", attaches)
+
+
+def put(file, value):
+    """Replace the file at once, as a reader never sees an empty one in the kernel's directory."""
+    new = file.with_suffix(".new")
+    new.write_text(f"{value}\n")
+    new.replace(file)
 
 
 def wait_for(watch, count):
@@ -34,9 +41,9 @@ def test_changes_of_the_kernels_scheduler_are_seen(sched_ext):
     with SchedulerWatch(sched_ext) as watch:
         be(sched_ext, "disabled", 1)
         wait_for(watch, 2)
-        (sched_ext / "enable_seq").write_text("2\n")
+        put(sched_ext / "enable_seq", 2)
         wait_for(watch, 3)
-        (sched_ext / "state").write_text("enabled\n")
+        put(sched_ext / "state", "enabled")
         wait_for(watch, 4)
 
     seen = [(each.is_engine, each.attaches) for each in watch.changes]
