@@ -261,6 +261,7 @@ def _staleness(age_s: float) -> str:
 def _top(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_THREADS):
-        raise InputError(f"top: must be a whole number from 1 to {MOST_THREADS}, not {text!r}")
+    is_short = len(text) <= len(str(MOST_THREADS))
+    if not (is_short and text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_THREADS):
+        raise InputError(f"top: must be a whole number from 1 to {MOST_THREADS}, not {text[:40]!r}")
     return int(text)

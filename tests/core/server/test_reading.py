@@ -71,12 +71,25 @@ def test_top_bounds_the_threads_of_observe(agent, view, fakes):
     assert len([row for row in threads if row["tid"] is not None]) == 4
 
 
-@pytest.mark.parametrize("top", ["0", "-1", "1.5", "ten", "", "5001", "9" * 400, "٣", "1 "])
+@pytest.mark.parametrize("top", ["0", "-1", "1.5", "ten", "", "5001", "9" * 400, "0001" + "0" * 4400, "٣", "1 "])
 def test_a_top_that_is_no_number_of_threads_is_named(agent, top):
     response = agent.tcp.get("/observe", params={"top": top})
 
     assert response.status_code == 400
     assert response.json()["error"].startswith("top: must be a whole number from 1 to 5000")
+
+
+def test_an_endpoint_that_fails_for_everybody_writes_one_traceback(agent, view, capfd):
+    view.last = "no snapshot"
+
+    responses = [agent.tcp.get("/observe") for _ in range(20)]
+
+    assert {response.status_code for response in responses} == {500}
+    assert responses[0].json()["error"] == "internal error; the log has it"
+    written = "".join(capfd.readouterr())
+    assert written.count("Traceback") == 1
+    assert written.count("request_failed") == 1
+    assert agent.tcp.get("/healthz").status_code == 200
 
 
 def test_observe_is_unavailable_before_the_first_observation(agent, view):

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from temper_kube.access import Access
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor
-from temper_plugin_dashboard.fleet.pod_details import MOST_EVENTS
+from temper_plugin_dashboard.fleet.pod_details import LONGEST_MESSAGE, LONGEST_WORD, MOST_EVENTS
 from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
 from tests.kube_client.made_server import MadeServer, listed
 
@@ -162,3 +162,59 @@ def test_data_that_is_nested_too_deeply_is_an_error_and_no_more(client_of, made)
     refused = client_of("revisions").get(f"/fleet/pod/revisions?{ASKED}")
 
     assert refused.status_code == 503
+
+
+def test_the_texts_of_an_event_have_a_bound(client_of, made):
+    """The API server bounds no message of a core/v1 Event but by the size of the object."""
+    long = "é" * 700_000
+    event = {
+        "metadata": {"name": "e", "uid": "1", "creationTimestamp": "2026-11-28T04:00:00Z"},
+        "message": long,
+        "reason": long,
+        "type": long,
+        "reportingComponent": long,
+    }
+    made.answers["/api/v1/namespaces/shop/events"] = listed(event)
+
+    (found,) = client_of("events").get(f"/fleet/pod/events?{ASKED}").json()["events"]
+
+    assert len(found["message"]) == LONGEST_MESSAGE
+    assert {len(found[key]) for key in ("reason", "type", "from")} == {LONGEST_WORD}
+
+
+def replica_set(number, env, owner, **about):
+    return {
+        "metadata": {
+            "name": f"web-{number}",
+            "uid": f"rs-{number}",
+            "creationTimestamp": "",
+            "annotations": {"deployment.kubernetes.io/revision": str(number)},
+            "ownerReferences": [owner],
+            **about,
+        },
+        "spec": {"template": {"spec": {"containers": [{"name": "app", "env": env}]}}},
+    }
+
+
+def test_templates_of_any_size_take_bounded_memory(client_of, made):
+    owner = {"controller": True, "kind": "Deployment", "name": "web", "uid": "d"}
+    own = {"controller": True, "kind": "ReplicaSet", "name": "web-9", "uid": "rs-9"}
+    made.answers[POD] = {"metadata": {"namespace": "shop", "name": "web", "ownerReferences": [own]}}
+    large = [{"name": "A"}] * 20_000
+    sets = [
+        replica_set(7, [], owner),
+        replica_set(8, [{"name": "A"}], owner),
+        replica_set(9, large, owner),
+        replica_set("9" * 5000, large, {**owner, "uid": "another"}),
+    ]
+    made.answers["/apis/apps/v1/namespaces/shop/replicasets"] = listed(*sets)
+
+    found = client_of("revisions").get(f"/fleet/pod/revisions?{ASKED}").json()["revisions"]
+
+    assert [(each["number"], each["is_large"]) for each in found] == [
+        (9, True),
+        (8, False),
+        (7, False),
+    ]
+    assert "spec.containers[app].env[A].name" in {row["path"] for row in found[1]["changes"]}
+    assert found[2]["changes"] is None

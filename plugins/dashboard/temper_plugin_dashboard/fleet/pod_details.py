@@ -19,6 +19,8 @@ from temper_plugin_dashboard.fleet.newest import Newest
 from temper_plugin_dashboard.fleet.revisions import revisions_of
 
 MOST_EVENTS = 200
+LONGEST_MESSAGE, LONGEST_WORD = 1024, 256
+"""Characters of an event's message and of its other texts. Who may write events chooses both."""
 MOST_LINES = 300
 LARGEST_LOG = 1024 * 1024
 """Bytes. The kubelet ends the answer there, so that longer lines lose the newest."""
@@ -101,14 +103,17 @@ def _event(item: Json) -> Json:
     made = item["metadata"]["creationTimestamp"]
     first = item.get("firstTimestamp") or item.get("eventTime") or made
     source = item.get("source") or {}
-    return {
+    texts = {
         "type": item.get("type", ""),
         "reason": item.get("reason", ""),
-        "message": item.get("message", ""),
         "from": item.get("reportingComponent") or source.get("component", ""),
-        "count": series.get("count") or item.get("count") or 1,
         "first": first,
         "last": series.get("lastObservedTime") or item.get("lastTimestamp") or first,
+    }
+    return {
+        **{name: str(value)[:LONGEST_WORD] for name, value in texts.items()},
+        "message": str(item.get("message", ""))[:LONGEST_MESSAGE],
+        "count": series.get("count") or item.get("count") or 1,
     }
 
 

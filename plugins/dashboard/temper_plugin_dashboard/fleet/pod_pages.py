@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import nullcontext
 from http import HTTPStatus
 
 import structlog
@@ -12,11 +13,13 @@ from starlette.routing import Route
 from temper_core import InputError, MachineError
 from temper_kube.failures import ForbiddenError, NotFoundError
 from temper_plugin_dashboard.fleet.guarding import Guard, refusal
-from temper_plugin_dashboard.fleet.pod_details import PodDetails, PodQuestion
+from temper_plugin_dashboard.fleet.pod_details import Part, PodDetails, PodQuestion
 from temper_serving.answers import JSON, address_of
 
 AT_ONCE = 4
-"""Questions of pods at a time. A namespace may have many revisions."""
+"""Questions of one part of pods at a time."""
+REVISIONS_AT_ONCE = 1
+"""A namespace may have many revisions, of a megabyte each."""
 HINT = "rights: dashboard.podDetails of the chart, plugins/dashboard/pod-rbac.yaml"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -28,7 +31,9 @@ class PodPages:
     def __init__(self, details: PodDetails, guard: Guard) -> None:
         self._details = details
         self._guard = guard
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = {part: asyncio.Semaphore(AT_ONCE) for part in details.parts}
+        if Part.REVISIONS in self._places:
+            self._places[Part.REVISIONS] = asyncio.Semaphore(REVISIONS_AT_ONCE)
 
     def route(self) -> Route:
         """Return the route."""
@@ -38,7 +43,7 @@ class PodPages:
         part = request.path_params["part"]
         try:
             question = _question(request)
-            async with self._places:
+            async with self._places.get(part) or nullcontext():
                 document = await asyncio.to_thread(self._details.read, part, question)
         except InputError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error))

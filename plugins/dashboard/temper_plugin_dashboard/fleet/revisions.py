@@ -6,6 +6,8 @@ ControllerRevision.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from attrs import frozen
@@ -21,6 +23,12 @@ HASHES = frozenset({"pod-template-hash", "controller-revision-hash"})
 """Labels that differ between any two revisions."""
 MOST_REVISIONS = 10
 """A Deployment keeps ten old ones by default (``revisionHistoryLimit``)."""
+LONGEST_NUMBER = 18
+"""Digits. The annotation of a ReplicaSet may have any text."""
+MOST_VALUES = 5_000
+"""Values of a template. A larger one is not compared: all revisions are in memory at once."""
+LONGEST_PATH = 200
+"""Characters. Of values with the same beginning of their path the last one counts."""
 MOST_CHANGES = 200
 LONGEST_VALUE = 500
 """Characters of a value before or after a change."""
@@ -29,14 +37,26 @@ Json = Mapping[str, Any]
 
 
 @frozen
+class Value:
+    """A value of a template. ``shown`` is None for one that is left out of a manifest."""
+
+    digest: bytes
+    shown: str | None
+
+
+Template = Mapping[str, Value]
+"""The values of a template by their path."""
+
+
+@frozen
 class Revision:
-    """A template of pods, with what tells whose it is."""
+    """A template of pods, with what tells whose it is. ``template`` is None for a large one."""
 
     name: str
     uid: str
     number: int
     created: str
-    template: Json
+    template: Template | None
 
 
 @frozen
@@ -112,8 +132,9 @@ def _with_owner(item: Json) -> tuple[str, Owner | None]:
 
 
 def _replica_set(controller: str, item: Json) -> Revision | None:
-    number = (item["metadata"].get("annotations") or {}).get(NUMBER, "0")
-    return _revision(controller, item, int(number), item["spec"])
+    text = (item["metadata"].get("annotations") or {}).get(NUMBER, "")
+    number = int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else 0
+    return _revision(controller, item, number, item["spec"])
 
 
 def _controller_revision(controller: str, item: Json) -> Revision | None:
@@ -126,7 +147,7 @@ def _revision(controller: str, item: Json, number: int, spec: Json | None) -> Re
     if owner is None or owner.uid != controller:
         return None
     about = item["metadata"]
-    template = (spec or {}).get("template") or {}
+    template = values_of((spec or {}).get("template") or {})
     return Revision(about["name"], about["uid"], number, about["creationTimestamp"], template)
 
 
@@ -142,7 +163,7 @@ def _document(owner: Owner, kept: list[Revision], is_own: Callable[[Revision], b
                 "name": each.name,
                 "created": each.created,
                 "is_own": is_own(each),
-                "changes": None if before is None else changes(before.template, each.template),
+                **_comparison(before, each),
             }
             for each, before in shown
         ],
@@ -154,24 +175,44 @@ def _none(note: str, owner: Owner | None = None) -> Json:
     return {"owner": about, "note": note, "revisions": []}
 
 
-def changes(before: Json, after: Json) -> list[Json]:
+def _comparison(before: Revision | None, now: Revision) -> Json:
+    if before is None:
+        return {"changes": None, "is_large": False}
+    if before.template is None or now.template is None:
+        return {"changes": None, "is_large": True}
+    return {"changes": changes(before.template, now.template), "is_large": False}
+
+
+def values_of(template: Json) -> Template | None:
+    """Return the values of *template*, with secrets hidden. None if it has too many."""
+    flat = list(islice(_flat(template), MOST_VALUES + 1))
+    if len(flat) > MOST_VALUES:
+        return None
+    shown = dict(_flat(masked(template)))
+    return {path: _value(each, shown.get(path)) for path, each in flat}
+
+
+def _value(value: object, shown: object) -> Value:
+    digest = blake2b(str(value).encode(errors="surrogatepass"), digest_size=16).digest()
+    return Value(digest, None if shown is None else str(shown)[:LONGEST_VALUE])
+
+
+def changes(before: Template, after: Template) -> list[Json]:
     """Return the paths whose values differ, the first ``MOST_CHANGES``, with secrets hidden.
 
     A value that is not there is None.
     """
-    was, now = dict(_flat(before)), dict(_flat(after))
-    shown_was, shown_now = dict(_flat(masked(before))), dict(_flat(masked(after)))
-    changed = (path for path in {**was, **now} if was.get(path) != now.get(path))
-    shown = [path for path in changed if path in shown_was or path in shown_now]
-    return [_change(path, shown_was, shown_now) for path in shown[:MOST_CHANGES]]
-
-
-def _change(path: str, was: Mapping[str, object], now: Mapping[str, object]) -> Json:
-    return {"path": path, "before": _short(was.get(path)), "after": _short(now.get(path))}
-
-
-def _short(value: object) -> str | None:
-    return None if value is None else str(value)[:LONGEST_VALUE]
+    changed = (
+        (path, before.get(path), after.get(path))
+        for path in {**before, **after}
+        if before.get(path) != after.get(path)
+    )
+    shown = (
+        {"path": path, "before": was and was.shown, "after": now and now.shown}
+        for path, was, now in changed
+    )
+    seen = (each for each in shown if each["before"] is not None or each["after"] is not None)
+    return list(islice(seen, MOST_CHANGES))
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa: ANN401 - parsed
@@ -179,10 +220,10 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, object]]:  # noqa: 
     if isinstance(value, dict):
         for key, each in value.items():
             if key not in HASHES and key != "$patch":
-                yield from _flat(each, f"{path}.{key}" if path else key)
+                yield from _flat(each, (f"{path}.{key}" if path else key)[:LONGEST_PATH])
     elif isinstance(value, list) and any(isinstance(each, dict) for each in value):
         for place, each in enumerate(value):
             name = each.get("name", place) if isinstance(each, dict) else place
-            yield from _flat(each, f"{path}[{name}]")
+            yield from _flat(each, f"{path}[{name}]"[:LONGEST_PATH])
     elif value is not None:
         yield path, " ".join(map(str, value)) if isinstance(value, list) else value

@@ -111,11 +111,12 @@ function Revisions({ title, path, command }) {
   `;
 }
 
-function Revision({ number, name, created, is_own, changes }) {
+function Revision({ number, name, created, is_own, is_large, changes }) {
   const caption = `Revision ${number}`;
   return html`
     <h3>${caption} <span class="dim">${name}, ${moment(created)}${is_own ? ", of this pod" : ""}</span></h3>
-    ${changes === null && html`<p class="empty">The oldest that the cluster keeps.</p>`}
+    ${is_large && html`<p class="empty">Too large to compare: a template has more than 5,000 values.</p>`}
+    ${!is_large && changes === null && html`<p class="empty">The oldest that the cluster keeps.</p>`}
     ${changes &&
     html`<${Table}
       caption=${`Changes of revision ${number}`}
