@@ -8,15 +8,20 @@ from itertools import pairwise
 
 import pytest
 
+from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder, pause_s, ring_bits
 from temper_plugin_tracer.capture.kernel_layout import (
     EXITED,
     FORKED,
     LIVES,
+    NEAR_NS,
     RENAMED,
     names_of,
 )
+from temper_plugin_tracer.capture.raw_file import RawFile
+from temper_plugin_tracer.capture.recording import record
 from temper_plugin_tracer.capture.selection import CgroupChoice, Selection
+from temper_plugin_tracer.capture.unlinked_file import UnlinkedFile
 from temper_plugin_tracer.trace.events import Kind
 from tests.tracer.capture.conftest import (
     HIDDEN_PROCESS,
@@ -27,7 +32,7 @@ from tests.tracer.capture.conftest import (
     schedstat,
 )
 
-ROUNDS = 200
+ROUNDS, MANY = 200, 10_000_000
 PATIENT_SHARE = 0.02
 """Run time by the trace against the kernel's own count, which it takes elsewhere in a switch."""
 
@@ -227,6 +232,68 @@ def test_a_drain_is_due_when_a_ring_fills_or_as_many_events_wait_as_are_asked_fo
         assert recorder.is_due(1_000_000)
         recorder.drain()
         assert not recorder.is_due(1)
+
+
+def waited_s(recorder, seconds, most=MANY):
+    """Return how long the recorder waits for a drain to be due."""
+    began = time.monotonic()
+    recorder.wait(seconds, most)
+    return time.monotonic() - began
+
+
+def test_a_wait_ends_when_a_ring_has_filled_by_a_part_and_not_before(spawn, tell):
+    sleeper = spawn(SLEEPER)
+    selection = Selection("process", processes=(sleeper.pid,))
+    with BpfRecorder.open(selection, bits=12) as recorder:
+        recorder.begin()
+        quiet_s = waited_s(recorder, 0.3)
+        tell(sleeper, 10 * ROUNDS)
+        filled_s = waited_s(recorder, 20)
+
+        assert quiet_s >= 0.3
+        assert filled_s < 10
+        assert recorder.is_due(MANY)
+        time.sleep(NEAR_NS / 1e9)  # until its CPU is left out again
+        recorder.drain()
+        recorder.wait(0, MANY)
+        assert waited_s(recorder, 0.3) >= 0.3
+
+
+def test_a_wait_ends_after_more_signals_than_there_is_room_for(spawn, tell):
+    sleeper = spawn(SLEEPER)
+    selection = Selection("process", processes=(sleeper.pid,))
+    with BpfRecorder.open(selection, bits=4) as recorder:
+        recorder.begin()
+        for _ in range(3):
+            tell(sleeper, 10 * ROUNDS)
+            assert waited_s(recorder, 20) < 10
+            assert recorder.drain().count > 0
+
+
+def test_a_wait_is_short_while_a_bound_may_be_reached_without_a_signal(spawn):
+    sleeper = spawn(SLEEPER)
+    selection = Selection("process", processes=(sleeper.pid,))
+    with BpfRecorder.open(selection, bits=12) as recorder:
+        recorder.begin()
+
+        assert waited_s(recorder, 20, most=100) < 10
+
+
+def test_a_quiet_recording_is_looked_at_twice_a_second(spawn, tmp_path):
+    sleeper = spawn(SLEEPER)
+    selection = Selection("process", processes=(sleeper.pid,))
+    looks = []
+    with BpfRecorder.open(selection) as recorder, UnlinkedFile.create(tmp_path) as file:
+        recorded = record(
+            recorder,
+            RawFile(file.descriptor),
+            file.descriptor,
+            Bounds(seconds=1.2, free_bytes=0),
+            lambda: looks.append(1),
+        )
+
+    assert recorded.ending == Ending.SECONDS
+    assert 1 <= len(looks) <= 3
 
 
 def test_a_ring_that_wraps_keeps_the_newest_events(spawn, tell):

@@ -4,6 +4,7 @@ import mmap
 import os
 import re
 import struct
+import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,11 +20,13 @@ from temper_plugin_tracer.capture.kernel_layout import (
     NAME_BYTES,
     RING,
     RING_BYTES,
+    due_of,
     settings_of,
 )
 from temper_plugin_tracer.capture.rings import Ring, as_events, event_rings, name_rings
 from temper_plugin_tracer.capture.selected_threads import SelectedThreads
 from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.capture.signals import Signals
 
 ALL_RINGS_BYTES = 32 * 1024 * 1024
 """Memory of the event rings together, 128 KiB of each at least: half a second of 500,000 events/s
@@ -33,9 +36,6 @@ BUSY_CPU = 2_000_000
 """Events of a CPU in a second, three times as many as two threads that wake each other without end.
 Up to 16 CPUs have rings that are drained before they could be full of so many."""
 LEAST_PAUSE_S, LONGEST_PAUSE_S = 0.03, 0.12
-DUE_PART = 16
-"""A drain is due when a ring is full by this part. The rest holds what comes until the next look.
-A look takes 3 us, and a drain 50 at least, however little there is."""
 NAME_BITS = 17
 """131,072 names: a node's threads, noted at once at the beginning, and a storm of a million new
 ones a second between two drains."""
@@ -59,7 +59,6 @@ PROGRAMS = (
     "on_softirq",
     "after_softirq",
 )
-_OPEN = struct.Struct("<Q")
 _TGID = struct.Struct("<I")
 
 
@@ -70,7 +69,7 @@ def ring_bits(cpus: int, *, all_bytes: int = ALL_RINGS_BYTES) -> int:
 
 
 def pause_s(ring_events: int) -> float:
-    """Return the pause between two drains of rings of *ring_events*.
+    """Return the shortest pause between two drains of rings of *ring_events*.
 
     A drain takes 0.05 ms with warm caches, and 0.36 ms when other work has run meanwhile.
     """
@@ -88,8 +87,9 @@ class BpfRecorder:
         self._selection = Selection()
         self._living: np.ndarray | None = None
         self._links: list[int] = []
-        self.drain_every_s = pause_s(1 << bits)
-        self._open = skeleton.memory("is_open", mmap.PAGESIZE)
+        self._pause_s = pause_s(1 << bits)
+        self._due = due_of(bits)
+        self._signals = Signals(skeleton.maps["signals"])
         states = skeleton.memory("rings", RING_BYTES * cpus)
         self._states = np.frombuffer(states, RING, count=cpus)
         self._rings = event_rings(
@@ -122,6 +122,7 @@ class BpfRecorder:
             "events": cpus << bits,
             "rings": cpus,
             "names": 1 << NAME_BITS,
+            "signals": mmap.PAGESIZE,
             "processes": max(1, 4 * len(selection.processes)) if selection.processes else 1,
         }
         content = settings_of(selection, ring_bits=bits, name_bits=NAME_BITS, wraps=wraps)
@@ -141,7 +142,7 @@ class BpfRecorder:
         except BpfError:
             self._detach()
             raise
-        _OPEN.pack_into(self._open, 0, 1)
+        self._set_open(is_open=True)
         if self._is_plain:
             self._living = SelectedThreads.living(self._selection)
         else:
@@ -149,15 +150,31 @@ class BpfRecorder:
 
     def end(self) -> None:
         """Detach. Recorded events can still be drained."""
-        _OPEN.pack_into(self._open, 0, 0)
+        self._set_open(is_open=False)
         self._detach()
+
+    def wait(self, seconds: float, most: int) -> None:
+        """Wait until a drain may be due, *seconds* at most.
+
+        The programs signal that a ring has filled by a part. Up to twice that part of each ring may
+        be filled without a drain. If *most* is less, the wait is as short as that between two
+        drains at least.
+        """
+        pause_s = min(self._pause_s, seconds)
+        if most <= 2 * self._due * len(self._rings):
+            time.sleep(pause_s)
+            return
+        began_s = time.monotonic()
+        if self._signals.wait(seconds):
+            time.sleep(max(0.0, began_s + pause_s - time.monotonic()))
+        self._signals.clear()
 
     def is_due(self, most: int) -> bool:
         """Whether a ring is full by a part, or *most* events are in the rings."""
         events = self._states["reserved"] - self._states["taken"]
         names = int(self._names.state["reserved"][0] - self._names.state["taken"][0])
-        is_filling = int(events.max()) >= self.ring_events // DUE_PART
-        return is_filling or names >= (1 << NAME_BITS) // DUE_PART or int(events.sum()) >= most
+        is_filling = int(events.max()) >= self._due or names >= due_of(NAME_BITS)
+        return is_filling or int(events.sum()) >= most
 
     def drain(self) -> Drained:
         """Return what was recorded since the last drain."""
@@ -200,6 +217,7 @@ class BpfRecorder:
     def close(self) -> None:
         """Detach and unload. A second call does nothing."""
         self._detach()
+        self._signals.close()
         self._skeleton.close()
 
     def __enter__(self) -> Self:
@@ -213,6 +231,10 @@ class BpfRecorder:
         for tgid in selection.processes:
             self._skeleton.update("processes", _TGID.pack(tgid), _TGID.pack(1))
         leave_out_others(self._rings, selection.cpus)
+
+    def _set_open(self, *, is_open: bool) -> None:
+        self._states["is_open"] = is_open
+        self._names.state["is_open"] = is_open
 
     def _detach(self) -> None:
         while self._links:

@@ -40,20 +40,23 @@ RING: Final = np.dtype(
             "taken",
             "near",
             "is_left_out",
+            "is_open",
         ],
-        "formats": ["<u8"] * 8,
-        "offsets": [0, 8, 24, 32, 40, 64, 72, 80],
+        "formats": ["<u8"] * 9,
+        "offsets": [0, 8, 24, 32, 40, 64, 72, 80, 88],
         "itemsize": RING_BYTES,
     }
 )
-"""The state of a ring. User space writes ``taken`` and ``is_left_out``."""
+"""The state of a ring. User space writes ``taken``, ``is_left_out`` and ``is_open``."""
 
 LIVES, FORKED, EXECUTED, RENAMED, EXITED = 1, 2, 3, 4, 5
 """Kinds of a ``NAME``."""
 
-_SETTINGS = struct.Struct(f"<Q{MOST_CGROUPS}Q{MOST_CGROUPS}I8I")
+_SETTINGS = struct.Struct(f"<Q{MOST_CGROUPS}Q{MOST_CGROUPS}I10I")
 NEAR_NS: Final = 1_000_000_000
 """How long a CPU is recorded after a selected thread last ran there or was queued there."""
+DUE_PART: Final = 16
+"""A drain is due when a ring is full by this part. The rest holds what comes until the drain."""
 
 
 def settings_of(
@@ -76,7 +79,14 @@ def settings_of(
         ring_bits,
         name_bits,
         wraps,
+        due_of(ring_bits),
+        due_of(name_bits),
     )
+
+
+def due_of(bits: int) -> int:
+    """Return how many records of a ring of 2^*bits* make a drain due, a power of two."""
+    return max(1, (1 << bits) // DUE_PART)
 
 
 def names_of(names: np.ndarray) -> list[tuple[int, str]]:

@@ -15,6 +15,7 @@
 #define MOST_CPUS_AT_ONCE 64 /* that note a name at one moment */
 #define MAX_RT_PRIO 100
 #define TIMED_EVERY 64
+#define BPF_RB_FORCE_WAKEUP (1ULL << 1) /* linux/bpf.h */
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -54,6 +55,8 @@ struct settings {
 	u32 ring_names;
 	u32 ring_bits, name_bits;
 	u32 wraps; /* the newest events are kept, instead of the oldest */
+	u32 due_events; /* user space is woken by each so many of a ring, a power of two, as is due_names */
+	u32 due_names;
 };
 
 const volatile struct settings settings = {};
@@ -91,13 +94,11 @@ struct {
 	__type(value, struct ring);
 } name_ring SEC(".maps");
 
+/* Wakes user space. What it holds says nothing. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} is_open SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} signals SEC(".maps");
 
 /* Selected processes by tgid. Their children are added as they are forked. */
 struct {
@@ -107,17 +108,27 @@ struct {
 	__type(value, u32);
 } processes SEC(".maps");
 
-static __always_inline bool records(void)
-{
-	u32 first = 0;
-	u64 *open = bpf_map_lookup_elem(&is_open, &first);
-
-	return open && *open;
-}
-
 static __always_inline struct ring *ring_of(u32 cpu)
 {
 	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/* The ring of the names, NULL while nothing is recorded. */
+static __always_inline struct ring *open_name_ring(void)
+{
+	u32 first = 0;
+	struct ring *ring = bpf_map_lookup_elem(&name_ring, &first);
+
+	return ring && ring->is_open ? ring : NULL;
+}
+
+/* Wake user space by the last of each *due* records. */
+static __always_inline void signal_due(u64 at, u32 due)
+{
+	u32 nothing = 0;
+
+	if (!settings.wraps && (at & (due - 1)) == due - 1)
+		bpf_ringbuf_output(&signals, &nothing, sizeof(nothing), BPF_RB_FORCE_WAKEUP);
 }
 
 /* The id of a cgroup whose address was read, and not followed. */
@@ -131,9 +142,9 @@ static __always_inline u64 id_of(struct cgroup *cgroup)
 #endif
 }
 
-static __always_inline bool is_in_selected_cgroup(struct task_struct *task)
+static __always_inline bool is_below_selected(struct cgroup *cgroup)
 {
-	struct cgroup *cgroup = task->cgroups->dfl_cgrp, *above;
+	struct cgroup *above;
 	void *ancestors = (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors);
 
 	for (u32 place = 0; place < MOST_SELECTED && place < settings.cgroup_count; place++) {
@@ -149,7 +160,28 @@ static __always_inline bool is_in_selected_cgroup(struct task_struct *task)
 	return false;
 }
 
-static __always_inline bool is_selected(struct task_struct *task)
+/*
+ * Each CPU remembers a cgroup of either kind, by its id, which is never given out again. A cgroup
+ * never gets another parent.
+ */
+static __always_inline bool is_in_selected_cgroup(struct task_struct *task, struct ring *ring)
+{
+	struct cgroup *cgroup = task->cgroups->dfl_cgrp;
+	u64 id = cgroup->kn->id;
+
+	if (id == ring->unselected)
+		return false;
+	if (id == ring->selected)
+		return true;
+	if (is_below_selected(cgroup)) {
+		ring->selected = id;
+		return true;
+	}
+	ring->unselected = id;
+	return false;
+}
+
+static __always_inline bool is_selected(struct task_struct *task, struct ring *ring)
 {
 	u32 tgid = task->tgid;
 
@@ -157,7 +189,7 @@ static __always_inline bool is_selected(struct task_struct *task)
 		return false; /* the idle threads */
 	if (settings.selects_processes && bpf_map_lookup_elem(&processes, &tgid))
 		return true;
-	return settings.cgroup_count && is_in_selected_cgroup(task);
+	return settings.cgroup_count && is_in_selected_cgroup(task, ring);
 }
 
 /* A selected thread runs, or waits, on this CPU. */
@@ -195,6 +227,7 @@ static __always_inline struct event *new_event(struct ring *ring, u32 cpu, u64 *
 		return NULL;
 	}
 	*at = __sync_fetch_and_add(&ring->reserved, 1);
+	signal_due(*at, settings.due_events);
 	place = (cpu << settings.ring_bits) + (*at & (settings.ring_events - 1));
 	return bpf_map_lookup_elem(&events, &place);
 }
@@ -244,11 +277,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !records())
+	if (!ring || !ring->is_open)
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
-		if (is_selected(next) || is_selected(prev))
+		if (is_selected(next, ring) || is_selected(prev, ring))
 			mark_near(cpu, now);
 		else if (ring->near < now)
 			return pass(ring);
@@ -282,13 +315,13 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !records())
+	if (!ring || !ring->is_open)
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
-		if (is_selected(wakee))
+		if (is_selected(wakee, ring))
 			mark_near(target, now);
-		else if (!is_near(target, now) && !is_selected(waker))
+		else if (!is_near(target, now) && !is_selected(waker, ring))
 			return pass(ring);
 	}
 	event = new_event(ring, cpu, &at);
@@ -314,11 +347,11 @@ int BPF_PROG(on_migration, struct task_struct *task, int target)
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !records())
+	if (!ring || !ring->is_open)
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
-		if (is_selected(task))
+		if (is_selected(task, ring))
 			mark_near(target, now);
 		else if (!is_near(target, now))
 			return pass(ring);
@@ -345,7 +378,7 @@ static __always_inline int note_handler(u32 kind, u32 number, int change)
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !records())
+	if (!ring || !ring->is_open)
 		return 0;
 	/* One that has begun before the recording is not counted. */
 	if (change > 0)
@@ -422,9 +455,9 @@ static __always_inline struct task_struct *readable(struct task_struct *task)
 static __always_inline void note_name(struct task_struct *trusted, u32 kind, const char *comm)
 {
 	struct task_struct *task = readable(trusted);
-	u32 first = 0, place;
-	struct ring *ring = bpf_map_lookup_elem(&name_ring, &first);
+	struct ring *ring = open_name_ring();
 	struct name *name;
+	u32 place;
 	u64 at;
 
 	if (!ring)
@@ -434,6 +467,7 @@ static __always_inline void note_name(struct task_struct *trusted, u32 kind, con
 		return;
 	}
 	at = __sync_fetch_and_add(&ring->reserved, 1);
+	signal_due(at, settings.due_names);
 	place = at & (settings.ring_names - 1);
 	name = bpf_map_lookup_elem(&names, &place);
 	if (!name)
@@ -443,7 +477,7 @@ static __always_inline void note_name(struct task_struct *trusted, u32 kind, con
 	name->tid = task->pid;
 	name->tgid = task->tgid;
 	name->flags = task->flags;
-	name->is_selected = is_selected(task);
+	name->is_selected = is_selected(task, ring);
 	if (comm)
 		bpf_probe_read_kernel_str(name->comm, sizeof(name->comm), comm);
 	else
@@ -457,7 +491,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	u32 tgid = child->tgid, one = 1;
 
-	if (!records())
+	if (!open_name_ring())
 		return 0;
 	if (settings.selects_processes && tgid != (u32)parent->tgid) {
 		u32 of = parent->tgid;
@@ -472,24 +506,21 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
-	if (records())
-		note_name(task, EXECUTED, NULL);
+	note_name(task, EXECUTED, NULL);
 	return 0;
 }
 
 SEC("tp_btf/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
-	if (records())
-		note_name(task, RENAMED, comm);
+	note_name(task, RENAMED, comm);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
-	if (records())
-		note_name(task, EXITED, NULL);
+	note_name(task, EXITED, NULL);
 	return 0;
 }
 

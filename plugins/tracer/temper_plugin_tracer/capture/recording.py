@@ -16,6 +16,9 @@ BYTES_OF_EVENT = 9
 """Size of an event in the finished file, at most. The encoder keeps the bound itself."""
 MOST_NAMES = 1 << 20
 """Names that are kept, 56 bytes each. A thread can rename itself a million times a second."""
+LOOK_EVERY_S = 0.5
+"""How often a request to end and the free space are looked for, if no drain is due. A look takes
+some 0.1 ms of CPU time."""
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -23,8 +26,6 @@ class Recorder(Protocol):
     """A way to record: a BPF object, or an instance of tracefs."""
 
     name: str
-    drain_every_s: float
-    """Its buffers hold the events of a busy node for much longer."""
 
     def begin(self) -> None:
         """Begin to record."""
@@ -32,6 +33,10 @@ class Recorder(Protocol):
 
     def end(self) -> None:
         """Stop recording."""
+        ...
+
+    def wait(self, seconds: float, most: int) -> None:
+        """Wait until a drain may be due, *seconds* at most. *most* is that of ``is_due``."""
         ...
 
     def is_due(self, most: int) -> bool:
@@ -121,7 +126,7 @@ def record(
             if left_s <= 0:
                 ending = Ending.SECONDS
                 break
-            time.sleep(min(recorder.drain_every_s, left_s))
+            recorder.wait(min(LOOK_EVERY_S, left_s), count.left(bounds))
             if recorder.is_due(count.left(bounds)):
                 count, ending = _drain(recorder, raw, count)
             ending = ending or asked_ending() or _reached(bounds, count, descriptor)

@@ -73,7 +73,9 @@ struct ring {
 	u64 taken;     /* user space: the events before it are drained */
 	u64 near;      /* until then a selected thread may wait or run here */
 	u64 is_left_out; /* user space: nothing of this CPU is recorded */
-	u64 unused_too[5];
+	u64 is_open;     /* user space: recording has begun (BPF object) */
+	u64 selected, unselected; /* a cgroup of each kind that was seen here (BPF object) */
+	u64 unused_too[2];
 };
 
 /* The state of a thread that leaves a CPU, as the trace point sched_switch shows it. */
@@ -87,6 +89,8 @@ static __always_inline u32 state_shown(u32 state, u32 exit_state, bool preempt)
 		return REPORT_IDLE;
 	if (state & (TASK_RTLOCK_WAIT | TASK_FROZEN))
 		return UNINTERRUPTIBLE;
+	if (!(shown & (shown - 1)))
+		return shown; /* one bit, or none */
 	for (u32 bit = 0x40; bit; bit >>= 1)
 		if (shown & bit)
 			return bit; /* the highest one, as fls() in task_state_index() */

@@ -2,6 +2,7 @@
 
 import mmap
 import struct
+import time
 from collections.abc import Sequence
 from typing import Self
 
@@ -88,6 +89,10 @@ class BccRecorder:
         _OPEN.pack_into(self._open, 0, 0)
         self._near.is_over = True
         self._kernel.detach(tuple(TRACE_POINTS))
+
+    def wait(self, seconds: float, most: int) -> None:  # noqa: ARG002 - it cannot know
+        """Wait until the next drain, *seconds* at most."""
+        time.sleep(min(self.drain_every_s, seconds))
 
     def is_due(self, most: int) -> bool:  # noqa: ARG002 - it cannot know
         """Return True: only a drain shows how much the selection leaves."""

@@ -5,6 +5,7 @@ kernel's own filter (set_event_pid) leaves out what runs on a CPU while a select
 and an event that it leaves out costs nearly as much as one that it records.
 """
 
+import time
 from contextlib import ExitStack
 from typing import Self
 
@@ -72,6 +73,10 @@ class TracefsRecorder:
         """Switch it off. What is recorded can still be drained."""
         self._near.is_over = True
         self._instance.switch(is_on=False)
+
+    def wait(self, seconds: float, most: int) -> None:  # noqa: ARG002 - it cannot know
+        """Wait until the next drain, *seconds* at most."""
+        time.sleep(min(self.drain_every_s, seconds))
 
     def is_due(self, most: int) -> bool:  # noqa: ARG002 - it cannot know
         """Return True: only a drain shows how much there is."""
