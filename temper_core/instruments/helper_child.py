@@ -17,6 +17,7 @@ from attrs import define, field
 
 from temper_core.errors import MachineError, PluginError
 from temper_core.instruments import helper_launcher
+from temper_core.instruments.family_pace import FamilyLook
 from temper_core.instruments.helper_family import MARK, HelperFamily, read_stat
 from temper_core.instruments.helper_order import HelperOrder
 from temper_core.records.instruments import MIB
@@ -110,15 +111,12 @@ class HelperChild:
             into += chunk
         return False
 
-    def keep_bounds(self, now: float, *, with_family: bool) -> None:
-        """Measure it, and kill it if it exceeds a bound."""
+    def keep_bounds(self, now: float, look: FamilyLook) -> None:
+        """Measure it with the descendants of *look*, and kill it if it exceeds a bound."""
         bounds = self.order.bounds
         stat = read_stat(self.family.proc, self.pid)
         if stat is not None:
-            family = [
-                stat,
-                *([member for _, member in self.family.others()] if with_family else ()),
-            ]
+            family = [stat, *(member for _, member in self.family.seen_by(look))]
             self.cpu_s = max(self.cpu_s, sum(member.cpu_s for member in family))
             self.memory_bytes = sum(member.resident_bytes for member in family)
             if self.memory_bytes > bounds.memory_bytes:

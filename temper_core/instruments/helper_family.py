@@ -2,12 +2,14 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from attrs import field, frozen
 
+from temper_core.instruments.family_pace import FamilyLook
+from temper_core.instruments.given_numbers import NumberWatch
 from temper_core.patient_reading import PatientReader, cgroup_owner
 
 MARK = "TEMPER_HELPER"
@@ -63,18 +65,55 @@ class HelperFamily:
     _environments: PatientReader = field(init=False, eq=False, repr=False)
     """A process of any user can hold up the readers of its environment, as of its command line."""
 
+    _numbers: NumberWatch = field(init=False, eq=False, repr=False)
+    _known: set[int] = field(init=False, factory=set, eq=False, repr=False)
+
+    @_numbers.default
+    def _number_watch(self) -> NumberWatch:
+        return NumberWatch(self.proc)
+
     @_environments.default
     def _patient_reader(self) -> PatientReader:
         return PatientReader(self._environment, owner_of=cgroup_owner(self.proc))
 
     def others(self) -> Iterator[tuple[int, ProcessStat]]:
-        """Yield the living descendants of the helper."""
-        for name in os.listdir(self.proc):  # noqa: PTH208 - hundreds of names, every second
-            if not name.isdecimal() or int(name) == self.pid:
-                continue
-            stat = read_stat(self.proc, int(name))
-            if stat is not None and stat.state not in "ZX" and self._has(int(name), stat):
-                yield int(name), stat
+        """Yield the living descendants of the helper, by a search through all processes."""
+        return self._members(self._listed())
+
+    def followed(self) -> list[tuple[int, ProcessStat]]:
+        """Return those that the last look has found, and of the processes made since the last call.
+
+        It misses one whose number the kernel has given a second time in between, and one whose
+        environment could not be read at once. ``others`` finds these.
+        """
+        given = self._numbers.look()
+        made = [pid for pid in self._listed() if pid in given] if given else []
+        return self._noted(self._members(self._known.union(made)))
+
+    def seen_by(self, look: FamilyLook) -> Iterable[tuple[int, ProcessStat]]:
+        """Return the descendants that a look finds."""
+        if look is FamilyLook.NOTHING:
+            return ()
+        if look is FamilyLook.NEW:
+            return self.followed()
+        self._numbers.look()
+        return self._noted(self.others())
+
+    def _noted(self, found: Iterable[tuple[int, ProcessStat]]) -> list[tuple[int, ProcessStat]]:
+        members = list(found)
+        self._known.clear()
+        self._known.update(pid for pid, _ in members)
+        return members
+
+    def _listed(self) -> Iterator[int]:
+        names = os.listdir(self.proc)  # noqa: PTH208 - hundreds of names, every second
+        return (int(name) for name in names if name.isdecimal())
+
+    def _members(self, pids: Iterable[int]) -> Iterator[tuple[int, ProcessStat]]:
+        for pid in pids:
+            stat = read_stat(self.proc, pid) if pid != self.pid else None
+            if stat is not None and stat.state not in "ZX" and self._has(pid, stat):
+                yield pid, stat
 
     def end_others(self) -> int:
         """Kill all descendants, and repeat for new ones. Return their number."""

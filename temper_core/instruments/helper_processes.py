@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from temper_core.errors import MachineError
 from temper_core.instruments.charges import free_of_charge
+from temper_core.instruments.family_pace import FamilyLook, FamilyPace
 from temper_core.instruments.helper_child import HelperChild, is_over, spawn_helper
 from temper_core.instruments.helper_order import HelperOrder, order_of
 from temper_core.records.instruments import MIB, HelperBounds
@@ -22,8 +23,6 @@ MOST_EACH = 2
 """Concurrent helpers of one instrument."""
 TICK_S = 1.0
 """The period of measuring a running helper."""
-FAMILY_SHARE = 400
-"""A search for a helper's descendants reads all of /proc: it takes at most 1/400 of the time."""
 START_S = 10.0
 END_S = 3.0
 AGENT_ENDS = "no helper process is started any more: the agent ends"
@@ -213,7 +212,7 @@ class HelperProcesses:
             os.eventfd_write(self._wake, 1)
 
     def _serve(self) -> None:
-        family_due = tick_due = 0.0
+        tick_due, pace = 0.0, FamilyPace()
         while not self._is_closed or self._children:
             self._wait(tick_due)
             self._take_requests()
@@ -221,14 +220,15 @@ class HelperProcesses:
             if self._is_closed:
                 for child in self._children:
                     child.kill("was stopped: the agent ends")
-            is_tick, is_family = now >= tick_due, now >= family_due
+            is_tick = now >= tick_due
+            look = pace.due(now) if is_tick else FamilyLook.NOTHING
             for child in self._running():
                 with self._charge(child.order.owner):
-                    self._tend(child, now, is_tick=is_tick, is_family=is_tick and is_family)
+                    self._tend(child, now, look, is_tick=is_tick)
             if is_tick:
                 tick_due = now + TICK_S
-                if is_family:
-                    family_due = now + FAMILY_SHARE * (time.monotonic() - now)
+                ended = time.monotonic()
+                pace.took(look, ended - now, ended)
         with self._lock:
             os.close(self._wake)
             self._wake = -1
@@ -274,11 +274,11 @@ class HelperProcesses:
         log.info("helper_started", instrument=order.owner, helper=order.entry_point, pid=child.pid)
         return child
 
-    def _tend(self, child: HelperChild, now: float, *, is_tick: bool, is_family: bool) -> None:
+    def _tend(self, child: HelperChild, now: float, look: FamilyLook, *, is_tick: bool) -> None:
         if not is_over(child):
             child.read(now)
             if is_tick:
-                child.keep_bounds(now, with_family=is_family)
+                child.keep_bounds(now, look)
             return
         with self._lock:
             self._children.remove(child)
