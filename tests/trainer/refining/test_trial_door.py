@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from temper_core import load_settings
+from temper_core import Mode, PodSample, Severity, Status, Tier, Violation, load_settings
 from temper_core.cli.plan import command as plan_command
+from temper_core.observe.document import observe_document
+from temper_core.testing import make_snapshot, make_thread
 from temper_plugin_trainer.refining.trial_door import Door, way_here
+from temper_plugin_trainer.remote.narrowing import narrowed
+from temper_plugin_trainer.remote.relay import Relay
 
 MACHINE = Path(__file__).parents[3] / "examples" / "machines" / "16-cores.toml"
 CONTAINER = {"name": "m", "image": "shop:1", "resources": {"requests": {"cpu": "4"}}}
@@ -33,6 +37,7 @@ cpu_fraction = 0.5
 [[thread_groups]]
 name = "rest"
 """
+NAMES = ("db", "web-1", "web-2")
 ENFORCING = {"mode": "enforcing", "reason": "", "detail": ""}
 
 
@@ -93,11 +98,53 @@ def agent(tmp_path, plan):
     server.server_close()
 
 
-@pytest.fixture
-def door(tmp_path, agent):
+@pytest.fixture(params=["here", "by a relay"])
+def door(tmp_path, agent, request):
     settings = tmp_path / "agent.toml"
     settings.write_text(f'[server]\nlisten = ""\nsocket = "{agent.server_address}"\n')
-    return Door(way_here(load_settings(settings)), ("shop/db",))
+    ask = way_here(load_settings(settings))
+
+    def by_relay(path, method="GET", body=None, query=None):
+        asked = {"path": path, "method": method, "body": body, "query": query}
+        return Relay(ask).answer(json.dumps(asked).encode())["answer"]
+
+    return Door(ask if request.param == "here" else by_relay, ("shop/db",))
+
+
+def test_a_look_has_the_state_of_the_node_and_the_waits_of_other_pods(door, agent):
+    pods = [PodSample("shop", name, name, Tier.NORMAL, 1, 0.5, run_delay=0.25) for name in NAMES]
+    status = Status(Mode.ENFORCING, engine="scx_layered 1.1.0", detail="steady")
+    words = ("layer_mismatch", Severity.WARNING, "shop/web", "a thread is elsewhere", "none")
+    violation = Violation(*words, evidence={}, since=0.0)
+    snapshot = make_snapshot(pods=pods, status=status, violations=(violation,))
+    agent.answers["/observe"] = json.loads(json.dumps(observe_document(snapshot, 1)))
+
+    look = door.look()
+
+    assert look.mode == "enforcing"
+    assert look.why == "steady"
+    assert look.engine == "scx_layered 1.1.0"
+    assert look.violations == {"layer_mismatch of shop/web"}
+    assert look.waits == pytest.approx(0.25 * (len(NAMES) - 1))
+    assert look.at == "2025-06-15T15:06:40.000Z"
+
+
+def test_the_request_of_a_pod_is_known(door, agent):
+    agent.answers["/explain"]["inputs"] = {"cpu_request": "4000m"}
+
+    assert door.cpu_request_millis() == 4000
+
+
+def test_a_relay_sends_little_of_an_observation():
+    pods = [PodSample("shop", f"web-{n}", f"u{n}", Tier.NORMAL, 9, 0.5) for n in range(200)]
+    threads = [make_thread() for _ in range(50)]
+    whole = observe_document(make_snapshot(*threads, pods=pods), 1)
+
+    kept = narrowed("/observe", whole)
+
+    assert len(kept["pods"]) == 200
+    assert len(json.dumps(kept)) < len(json.dumps(whole)) / 6
+    assert narrowed("/trials", whole) is whole
 
 
 def test_a_trial_whose_group_has_its_cores_is_in_force(door):

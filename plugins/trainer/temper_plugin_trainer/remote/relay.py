@@ -15,6 +15,7 @@ from attrs import define, field
 from temper_core import InputError, TemperError
 from temper_core.observed import table, text
 from temper_plugin_trainer.refining.trial_door import Ask, Door, Method
+from temper_plugin_trainer.remote.narrowing import narrowed
 
 TRIALS = "/trials"
 SAFE_MODE = "/safe-mode"
@@ -48,7 +49,7 @@ class Relay:
             self._note(request, answer)
         except TemperError as error:
             return {"error": str(error), "exit_code": error.exit_code}
-        return {"answer": answer}
+        return {"answer": narrowed(request["path"], answer)}
 
     def close(self) -> None:
         """End the trials, and withdraw the requests of safe mode."""
