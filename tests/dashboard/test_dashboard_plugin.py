@@ -11,19 +11,52 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import temper_plugin_dashboard
-from temper_core import InputError, Mode, Request, Status
-from temper_core.testing import MadeContext, assert_keeps_contract, make_snapshot, make_thread
+from temper_core import (
+    Assignment,
+    InputError,
+    LayerPlan,
+    Mode,
+    Request,
+    Status,
+    Tier,
+    parse_profile,
+)
+from temper_core.records.profiles import LoadedProfile
+from temper_core.testing import (
+    MadeContext,
+    assert_keeps_contract,
+    make_machine,
+    make_pod,
+    make_snapshot,
+    make_thread,
+)
 from temper_plugin_dashboard.history import MOST_POINTS
 from temper_plugin_dashboard.instrument import ASSETS, Dashboard
 from temper_plugin_dashboard.options import Options
+from temper_plugin_dashboard.profiles_in_force import profiles_in_force
 
+MEASURED = """
+schema_version = 1
+id = "m"
+[[thread_groups]]
+name = "rest"
+[evidence]
+effect = "better"
+kernel = "6.18"
+engine = "1.1.4"
+command = "./bench"
+figures = [
+    { measure = "p99", tiers_only = 10.0, profile = 8.0, spread = 1.0, unit = "ms" },
+    { measure = "rate", tiers_only = 10.0, profile = 8.0, spread = 1.0, better = "higher" },
+]
+"""
 REFERENCE = re.compile(r"""(?:href|src|from|import)\s*=?\s*["']([^"'#$]+)["']""")
 ELSEWHERE = re.compile(r"(?:https?:)?//[a-z]")
 
 
 @pytest.fixture
 def dashboard():
-    dashboard = Dashboard(Options())
+    dashboard = Dashboard(Options(), MadeContext().lookup)
     yield dashboard
     dashboard.close()
 
@@ -39,6 +72,25 @@ def own_files():
 
 def test_the_plugin_keeps_its_contract():
     assert_keeps_contract(temper_plugin_dashboard, "dashboard")
+
+
+def test_a_profile_is_shown_with_its_evidence_and_all_of_its_pods():
+    loaded = LoadedProfile(parse_profile(MEASURED, "m"), source="m.toml", expired="2026-01-01")
+    pods = [make_pod("b"), make_pod("a"), make_pod("c")]
+    given = [loaded, loaded, None]
+    assignments = tuple(
+        Assignment(pod, Tier.HIGH, "", profile) for pod, profile in zip(pods, given, strict=True)
+    )
+    plan = LayerPlan(make_machine(), (), assignments)
+
+    (shown,) = profiles_in_force(plan)
+
+    assert shown["pods"] == ["default/a", "default/b"]
+    assert (shown["id"], shown["source"], shown["expired"]) == ("m", "m.toml", "2026-01-01")
+    assert shown["evidence"]["effect"] == "better"
+    assert [figure["effect"] for figure in shown["evidence"]["figures"]] == ["better", "worse"]
+    assert json.dumps(shown)
+    assert profiles_in_force(None) == []
 
 
 def test_the_setting_hides_actions():
@@ -116,7 +168,9 @@ def test_a_history_since_a_moment_has_later_points_only(dashboard):
 
 @given(st.floats(0, 1e12))
 def test_a_finite_moment_is_taken(moment):
-    assert ask(Dashboard(Options()), "get-dashboard-history", since=str(moment))["at"] == []
+    dashboard = Dashboard(Options(), MadeContext().lookup)
+
+    assert ask(dashboard, "get-dashboard-history", since=str(moment))["at"] == []
 
 
 @given(st.text(max_size=40).filter(lambda text: not is_finite(text)))
@@ -125,7 +179,7 @@ def test_a_finite_moment_is_taken(moment):
 @example("9" * 31)
 def test_any_other_moment_is_refused_in_one_line(text):
     with pytest.raises(InputError, match="since must be a number of seconds") as refused:
-        ask(Dashboard(Options()), "get-dashboard-history", since=text)
+        ask(Dashboard(Options(), MadeContext().lookup), "get-dashboard-history", since=text)
 
     assert len(str(refused.value)) < 150
 

@@ -17,6 +17,7 @@ VIEWS = {
     "rightsizing": "Recommended requests and limits",
     "power": "Power",
     "profiles": "Profiles of pods",
+    "training": "Results of trainings",
     "plugins": "Plugins",
 }
 FIGURES = {

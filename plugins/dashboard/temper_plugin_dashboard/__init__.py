@@ -41,10 +41,10 @@ def temper_settings() -> list[SettingsTable]:
     return [SettingsTable(Options)]
 
 
-def _open(options: Options, _context: InstrumentContext) -> OpenInstrument:
+def _open(options: Options, context: InstrumentContext) -> OpenInstrument:
     from temper_plugin_dashboard.instrument import Dashboard  # noqa: PLC0415 - agent only
 
-    return Dashboard(options)
+    return Dashboard(options, context.lookup)
 
 
 def _load_dashboard() -> "click.Command":

@@ -4,10 +4,19 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from temper_core import Answer, Endpoint, InputError, OpenInstrument, Request, Snapshot
+from temper_core import (
+    Answer,
+    Endpoint,
+    InputError,
+    NodeLookup,
+    OpenInstrument,
+    Request,
+    Snapshot,
+)
 from temper_plugin_dashboard.history import History
 from temper_plugin_dashboard.options import Options
 from temper_plugin_dashboard.page_files import ASSETS, PageFiles, media_type
+from temper_plugin_dashboard.profiles_in_force import profiles_in_force
 from temper_plugin_dashboard.snapshot_stream import SnapshotStream
 
 PAGE = "index.html"
@@ -18,8 +27,9 @@ LONGEST_NUMBER = 30
 class Dashboard(OpenInstrument):
     """Serves the page at ``/``. The page reads all else from the agent's own endpoints."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, lookup: NodeLookup) -> None:
         self._options = options
+        self._lookup = lookup
         self._history = History()
         self._snapshots = SnapshotStream()
         self._files = PageFiles()
@@ -30,7 +40,7 @@ class Dashboard(OpenInstrument):
         self._snapshots.publish(snapshot)
 
     def endpoints(self) -> Iterable[Endpoint]:
-        """Serve the page, its files, its settings, its charts' figures and its stream."""
+        """Serve the page, its files, its settings, its figures and its stream."""
         return (
             Endpoint("get-dashboard", "GET", "/", "The page.", self._page, media_type="text/html"),
             Endpoint(
@@ -55,6 +65,13 @@ class Dashboard(OpenInstrument):
                 "The node's use of CPUs, pressure and violations in the last 720 windows.",
                 self._figures,
                 parameters={"since": "Only windows that ended later, in seconds since 1970."},
+            ),
+            Endpoint(
+                "get-profiles-in-force",
+                "GET",
+                "/dashboard/profiles",
+                "The profiles of the node's pods, with the measurements that support them.",
+                lambda _: {"profiles": profiles_in_force(self._lookup.plan)},
             ),
             Endpoint(
                 "follow-snapshots",

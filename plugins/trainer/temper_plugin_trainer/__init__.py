@@ -2,13 +2,22 @@
 
 from typing import TYPE_CHECKING
 
-from temper_core import Command, SettingsTable, hookimpl
+from temper_core import (
+    Command,
+    Instrument,
+    InstrumentContext,
+    OpenInstrument,
+    SettingsTable,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_settings"]
+__all__ = ["temper_commands", "temper_instruments", "temper_settings"]
 
+NAME = "trainer"
+RESULTS_BYTES = 16 * 1024 * 1024
 GROUP = "temper profiles"
 CLUSTER = "kubectl temper"
 
@@ -25,9 +34,21 @@ def temper_commands() -> list[Command]:
 
 
 @hookimpl
+def temper_instruments() -> list[Instrument]:
+    """Contribute the results of trainings, at ``/training``."""
+    return [Instrument(NAME, _open, state_limit_bytes=RESULTS_BYTES)]
+
+
+@hookimpl
 def temper_settings() -> list[SettingsTable]:
     """Declare that ``[plugins.trainer]`` has no keys."""
     return [SettingsTable()]
+
+
+def _open(context: InstrumentContext) -> OpenInstrument:
+    from temper_plugin_trainer.results.instrument import TrainingResults  # noqa: PLC0415 - agent
+
+    return TrainingResults(context)
 
 
 def _load_record() -> "click.Command":

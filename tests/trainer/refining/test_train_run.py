@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from temper_core import parse_profile
+from tests.core.agent.running_agent import RunningAgent
 from tests.patience import PATIENCE_S
+from tests.trainer.refining.conftest import WORKLOAD
 from tests.trainer.refining.planted import BEST, MEASURED
 from tests.trainer.refining.surfaces import PROFILE
 
@@ -149,6 +151,57 @@ def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(train
     assert (train.record / "climb.svg").read_text().count("<circle") == 3
     evidence = tomllib.loads((train.record / "profile.toml").read_text())["evidence"]
     assert evidence["effect"] == "not measured", "an agent that observes has no effect"
+
+
+def test_the_agent_shows_the_result_with_the_price_that_others_pay(train):
+    done = train.run("--rehearse", "--trials", 1)
+
+    kept = json.loads((train.record / "result.json").read_text())
+    shown = train.agent.get("/training").json()["results"][0]
+    listed = subprocess.run(
+        [TEMPER, "train", "results", "--settings", train.agent.path],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert done.returncode == FOUND, done.stderr
+    assert abs(shown.pop("at") - time.time()) < PATIENCE_S
+    assert shown == kept
+    (trial,) = kept["trials"]
+    assert (trial["verdict"], trial["candidate"]["change"]) == ("kept", "the whole profile")
+    assert trial["candidate"]["median"] < trial["against"]["median"]
+    assert trial["candidate"]["spread"] > 0
+    assert kept["verdict"] in listed
+    assert "the whole profile" in listed
+
+
+def test_others_are_seen_waiting_in_each_measurement_that_is_long_enough(train):
+    slow = f"sh -c 'sleep 1.2; exec {train.benchmark}'"
+
+    train.run("--rehearse", "--trials", 1, benchmark=slow)
+
+    rows = [json.loads(line) for line in train.journal[1:]]
+    assert all(row["others_wait"] >= 0 for row in rows)
+    kept = json.loads((train.record / "result.json").read_text())
+    assert kept["trials"][0]["candidate"]["others_wait"] is not None
+
+
+def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # noqa: ARG001 - its program runs
+    other = tmp_path / "other"
+    other.mkdir()
+    without = RunningAgent(other, settings=f'{WORKLOAD}[plugin_host]\nallow = ["linter"]\n')
+    try:
+        without.wait_for(lambda: (without.observation() or {}).get("pods"), "pods")
+        without.path.write_text(without.path.read_text().replace('allow = ["linter"]', ""))
+        train = TrainRun(without, tmp_path)
+
+        done = train.run("--rehearse", "--trials", 1)
+    finally:
+        without.stop()
+
+    assert done.returncode == FOUND, done.stderr
+    assert "the agent does not show the result: " in done.stderr
+    assert (train.record / "result.json").exists()
 
 
 def test_the_result_is_measured_against_the_stock_scheduler_on_request(train):

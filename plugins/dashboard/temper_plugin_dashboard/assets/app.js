@@ -17,6 +17,7 @@ import { Profiles } from "./views/profiles.js";
 import { Rightsizing } from "./views/rightsizing.js";
 import { Threads } from "./views/threads.js";
 import { Traces } from "./views/traces.js";
+import { Training } from "./views/training.js";
 
 const VIEWS = [
   ["", "Node", Node],
@@ -29,6 +30,7 @@ const VIEWS = [
   ["rightsizing", "Rightsizing", Rightsizing],
   ["power", "Power", Power],
   ["profiles", "Profiles", Profiles],
+  ["training", "Training", Training],
   ["plugins", "Plugins", Plugins],
 ];
 const MODES = {

@@ -9,6 +9,9 @@ export const percent = orDash((ratio) => `${(ratio * 100).toFixed(ratio < 0.1 ? 
 export const count = orDash((value) => value.toLocaleString("en"));
 export const text = orDash((value) => (value === "" ? DASH : String(value)));
 export const millis = orDash((value) => (value >= 1000 ? `${value / 1000}` : `${value}m`));
+// A ratio of 0.1 is 10 % more.
+export const gain = orDash((ratio) => `${ratio < 0 ? "−" : "+"}${Math.abs(ratio * 100).toFixed(1)} %`);
+export const figure = orDash((value) => Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 12 }));
 export const watts = orDash((value) => `${value.toFixed(1)} W`);
 
 export const bytes = orDash((value) => {

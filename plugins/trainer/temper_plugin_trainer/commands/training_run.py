@@ -2,13 +2,15 @@
 
 import datetime as dt
 import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import define
+from attrs import asdict, define
 
+from temper_core import TemperError
 from temper_core.console import (
     EXIT_FINDINGS,
     Progress,
@@ -24,11 +26,13 @@ from temper_plugin_trainer.refining.guardian import Guardian
 from temper_plugin_trainer.refining.guards import Guards
 from temper_plugin_trainer.refining.journal import Journal
 from temper_plugin_trainer.refining.node_facts import NodeFacts
+from temper_plugin_trainer.refining.outcome_result import result_of
 from temper_plugin_trainer.refining.report import (
     JOURNAL,
     PLOT,
     PROFILE,
     REPORT,
+    RESULT,
     Setting,
     report,
     verdict_of,
@@ -155,7 +159,7 @@ class TrainingRun:
         self._record(outcome, session, first)
 
     def _record(self, outcome: Outcome, session: Session, first: Measured) -> None:
-        """Write the report, the plot and the profile, and exit with the verdict."""
+        """Write the report, the result, the plot and the profile, and exit with the verdict."""
         setting = self._setting(session, first)
         best = ""
         if outcome.is_better:
@@ -163,9 +167,19 @@ class TrainingRun:
             write_atomically(self.directory / PROFILE, best)
         write_atomically(self.directory / PLOT, climb_plot(outcome))
         write_atomically(self.directory / REPORT, report(outcome, setting))
+        result = asdict(result_of(outcome, setting, str(self.origin.table["id"]), session.readings))
+        write_atomically(self.directory / RESULT, json.dumps(result, indent=2) + "\n")
+        self._publish(result)
         _say(f"{session.measured} measurements, {setting.engines_used} engines started")
         self.show(verdict_of(outcome), self.directory / REPORT, best)
         click.get_current_context().exit(0 if outcome.is_better else EXIT_FINDINGS)
+
+    def _publish(self, result: dict[str, Any]) -> None:
+        """Have the agent show the result. One that refuses it, or is gone, changes no verdict."""
+        try:
+            self.door.keep_result(result)
+        except TemperError as error:
+            _say(f"the agent does not show the result: {error}")
 
     def _setting(self, session: Session, first: Measured) -> Setting:
         options = self.options

@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 from temper_core import InputError, MachineError
 from temper_core.console import is_interrupted
 from temper_core.observed import number
+from temper_plugin_trainer.refining.arm_readings import OthersWait
 from temper_plugin_trainer.refining.benchmark_runs import (
     Benchmark,
     BenchmarkError,
@@ -82,6 +83,7 @@ class Arms:
     _current: Variant | None = field(default=None, init=False)
     _trial: str = field(default="", init=False)
     _until: float = field(default=0.0, init=False)
+    _others: OthersWait = field(factory=lambda: OthersWait(""), init=False)
 
     def answer(self, visit: Visit) -> Reading:
         """Measure *visit*. Raises RunInterruptedError, and BenchmarkError for the baseline."""
@@ -91,6 +93,7 @@ class Arms:
         self._wait_for_window()
         try:
             self._put_in_force(visit)
+            self._others = OthersWait(self.door.look().at)
             values = [self._measured(visit) for _ in range(visit.runs)]
         except NotInForceError as error:
             return Reading(None, str(error), Verdict.NOT_IN_FORCE)
@@ -102,7 +105,8 @@ class Arms:
             if not visit.trial:
                 raise
             return Reading(None, str(error), Verdict.ENDED)
-        return Reading(math.exp(sum(map(math.log, values)) / len(values)))
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        return Reading(mean, others_wait=self._others.mean)
 
     def close(self) -> None:
         """End the trial in force, or the stock scheduler, if there is one."""
@@ -224,6 +228,7 @@ class Arms:
         """Look at the node once. Return why the trial ends, empty if it may go on."""
         require_wanted(self.aborted)
         look = self.door.look()
+        self._others.add(look)
         ejections = self.door.events_after(self._ejected_at or self.first_event, ENGINE_EJECTED)
         if ejections:
             self._ejected_at = int(number(ejections[-1], "number") or 0)
@@ -247,6 +252,8 @@ def recorded(visit: Visit, reading: Reading, arms: Arms) -> dict[str, Any]:
         row |= {"why": reading.why, "verdict": str(reading.verdict)}
     else:
         row |= {"value": reading.value, "unit": arms.unit, "better": arms.better}
+        if reading.others_wait is not None:
+            row["others_wait"] = reading.others_wait
     if not visit.trial:
         row |= {"violations": sorted(arms.guards.known), "waits": arms.guards.most_waits}
     return {**row, "at": round(time.time(), 1), "engines": arms.engines_used}

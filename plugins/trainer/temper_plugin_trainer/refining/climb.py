@@ -71,15 +71,21 @@ class Visit:
     block: int
     runs: int = 1
     is_confirmation: bool = False
+    other: str = ""
+    """The key of the arm that it is compared with, empty for the baseline at the start."""
 
 
 @frozen
 class Reading:
-    """The answer to a visit. Without a value, *why* says what ended the trial."""
+    """The answer to a visit. Without a value, *why* says what ended the trial.
+
+    ``others_wait`` are the CPUs that other pods waited for meanwhile, None if it is not known.
+    """
 
     value: float | None
     why: str = ""
     verdict: Verdict = Verdict.ENDED
+    others_wait: float | None = None
 
 
 @frozen
@@ -233,7 +239,8 @@ class _State:
         values: dict[str, float] = {}
         for variant in order:
             number = len(self._trials) + 1
-            reading = yield Visit(variant, number, block, runs, is_confirmation)
+            against = other if variant is candidate else candidate
+            reading = yield Visit(variant, number, block, runs, is_confirmation, against.key)
             if reading.value is None:
                 return reading
             values[variant.key] = reading.value

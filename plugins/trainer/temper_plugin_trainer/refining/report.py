@@ -21,6 +21,7 @@ from temper_plugin_trainer.refining.trial_door import OBSERVING
 
 NO_IMPROVEMENT = "no improvement found"
 PLOT, PROFILE, JOURNAL, REPORT = "climb.svg", "profile.toml", "journal.jsonl", "REPORT.md"
+RESULT = "result.json"
 
 
 @frozen
@@ -180,19 +181,24 @@ def _groups(setting: Setting) -> Iterator[str]:
 
 def _unknown(outcome: Outcome, setting: Setting) -> Iterator[str]:
     yield from ("## What it could not tell", "")
-    yield from (f"- {_plain(line)}" for line in setting.untold)
+    yield from (f"- {_plain(line)}" for line in unknown_lines(outcome, setting))
+    yield ""
+
+
+def unknown_lines(outcome: Outcome, setting: Setting) -> Iterator[str]:
+    """Yield what the climb could not tell, one fact a line."""
+    yield from setting.untold
     if setting.mode == OBSERVING:
-        yield "- The agent only observed, so no arm had an effect. This is a rehearsal."
+        yield "The agent only observed, so no arm had an effect. This is a rehearsal."
     for trial in outcome.trials:
         if trial.verdict is Verdict.NOT_SHOWN:
-            yield f"- Whether trial {trial.number} is better: its blocks do not decide it."
+            yield f"Whether trial {trial.number} is better: its blocks do not decide it."
         if trial.verdict in (Verdict.NOT_IN_FORCE, Verdict.OUT_OF_TIME):
-            yield f"- Whether trial {trial.number} is better: it was not measured to the end."
+            yield f"Whether trial {trial.number} is better: it was not measured to the end."
     if len(outcome.trials) == outcome.plan.trials:
-        yield "- Whether there is a better neighbour: the budget of trials ended first."
-    yield "- Whether it holds for other loads, other machines or other neighbours on the node."
-    yield "- Combinations that no path of single improvements reaches."
-    yield ""
+        yield "Whether there is a better neighbour: the budget of trials ended first."
+    yield "Whether it holds for other loads, other machines or other neighbours on the node."
+    yield "Combinations that no path of single improvements reaches."
 
 
 def _interval(trial: Trial) -> str:

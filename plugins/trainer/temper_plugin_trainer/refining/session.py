@@ -9,6 +9,7 @@ from attrs import define, field
 
 from temper_core import InputError
 from temper_core.observed import number, text
+from temper_plugin_trainer.refining.arm_readings import ReadingsByArm
 from temper_plugin_trainer.refining.arms import Arms, recorded
 from temper_plugin_trainer.refining.benchmark_runs import RunInterruptedError
 from temper_plugin_trainer.refining.climb import (
@@ -33,6 +34,7 @@ class Session:
     shown: Callable[[Visit, int], None] = lambda _visit, _measured: None
     told: Callable[[Trial], None] = lambda _: None
     measured: int = field(default=0, init=False)
+    readings: ReadingsByArm = field(factory=ReadingsByArm, init=False)
 
     def run(self) -> Outcome:
         """Climb to the end. No trial is left in force, however this ends.
@@ -68,6 +70,7 @@ class Session:
         else:
             reading = self._replayed(visit, row)
         self.measured += 1
+        self.readings.add(visit, reading)
         return reading
 
     def _replayed(self, visit: Visit, row: Mapping[str, Any]) -> Reading:
@@ -91,7 +94,7 @@ class Session:
         self.arms.unit, self.arms.better = text(row, "unit"), text(row, "better")
         value = number(row, "value")
         if value is not None and value > 0.0:
-            return Reading(value)
+            return Reading(value, others_wait=number(row, "others_wait"))
         return Reading(None, text(row, "why"), Verdict(text(row, "verdict")))
 
 

@@ -104,6 +104,10 @@ class Door:
         every = rows(self._ask("/trials"), "trials")
         return [row for row in every if {*self.pods} & {*map(str, row.get("pods") or ())}]
 
+    def keep_result(self, result: Mapping[str, Any]) -> None:
+        """Give *result* to the agent, which shows it. Raises InputError if the agent refuses it."""
+        self._ask("/training", "PUT", dict(result))
+
     def look(self) -> Look:
         """Return the last observation of the node."""
         document = self._ask("/observe", query={"top": str(THREADS)})

@@ -3,6 +3,7 @@
 import { html, useState } from "../vendor/htm-preact.js";
 import { act, isSignedIn } from "../agent.js";
 import { moment, percent, podName, text } from "../format.js";
+import { Effects } from "../effects.js";
 import { Confirm, Loaded, Panel, PodLink, Table, useDocument } from "../parts.js";
 
 export function Profiles({ look, observation, actions }) {
@@ -25,6 +26,7 @@ export function Profiles({ look, observation, actions }) {
         `}
       <//>
     <//>
+    <${Effects} look=${look} />
     <${Trials} look=${look} actions=${actions} pods=${observation.data?.pods ?? []} />
   `;
 }

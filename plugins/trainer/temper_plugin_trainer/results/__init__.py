@@ -1,0 +1,1 @@
+"""Results of trainings: their document, and the newest ones, which an agent keeps and serves."""

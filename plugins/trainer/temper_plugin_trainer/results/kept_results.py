@@ -1,0 +1,83 @@
+"""The newest results of trainings, in the state directory of the instrument."""
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, define, field, frozen
+
+from temper_core import StateDirectory, TemperError, fit_body, parse_json, read_text
+from temper_plugin_trainer.results.training_result import TrainingResult
+
+MOST_KEPT = 32
+PREFIX = "result-"
+KIB = 1024
+LARGEST_RESULT_BYTES = 256 * KIB
+SOURCE = "body"
+EXAMPLE = "the result.json of a training"
+
+
+@frozen
+class KeptResult:
+    """A result, and when it was received, in seconds since 1970."""
+
+    at: float
+    result: TrainingResult
+
+
+@define
+class KeptResults:
+    """The newest results, at most ``MOST_KEPT``. Any thread may call every method."""
+
+    state: StateDirectory
+    _results: dict[str, KeptResult] = field(factory=dict, init=False)
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+
+    def load(self) -> None:
+        """Read what an earlier agent has kept. A file that does not fit is left out."""
+        if not self.state.used_bytes():
+            return
+        for path in self.state.path.glob(f"{PREFIX}*.json"):
+            if (kept := _read(path)) is not None:
+                self._results[path.name] = kept
+
+    def keep(self, document: object) -> None:
+        """Keep the result in *document*, and forget the oldest ones.
+
+        A result that is kept already keeps its time. Raises InputError if the document is none,
+        and MachineError if it cannot be written.
+        """
+        result = fit_body(document, TrainingResult, source=SOURCE, example=EXAMPLE)
+        content = json.dumps(asdict(result))
+        name = f"{PREFIX}{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
+        with self._lock:
+            if name in self._results:
+                return
+            kept = KeptResult(time.time(), result)
+            self.state.write(name, json.dumps(asdict(kept)).encode())
+            self._results[name] = kept
+            for oldest in sorted(self._results, key=self._at, reverse=True)[MOST_KEPT:]:
+                del self._results[oldest]
+                (self.state.path / oldest).unlink(missing_ok=True)
+
+    def documents(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the results, the newest first."""
+        with self._lock:
+            kept = [self._results[name] for name in sorted(self._results, key=self._at)]
+        for each in reversed(kept):
+            yield {"at": each.at, **asdict(each.result)}
+
+    def _at(self, name: str) -> float:
+        return self._results[name].at
+
+
+def _read(path: Path) -> KeptResult | None:
+    try:
+        document = parse_json(read_text(path), source=str(path))
+        return fit_body(document, KeptResult, source=str(path), example=EXAMPLE)
+    except TemperError:
+        return None
