@@ -8,6 +8,7 @@ from temper_core import (
     Command,
     Instrument,
     InstrumentContext,
+    MetricFamily,
     OpenInstrument,
     SettingsTable,
     fit_settings,
@@ -18,7 +19,7 @@ from temper_plugin_dashboard.options import Options
 if TYPE_CHECKING:
     import click
 
-__all__ = ["temper_commands", "temper_instruments", "temper_settings"]
+__all__ = ["temper_commands", "temper_instruments", "temper_metrics", "temper_settings"]
 
 NAME = "dashboard"
 
@@ -33,6 +34,14 @@ def temper_commands() -> list[Command]:
 def temper_instruments(settings: Mapping[str, Any]) -> list[Instrument]:
     """Contribute the page at ``/``."""
     return [Instrument(NAME, partial(_open, fit_settings(settings, Options, plugin=NAME)))]
+
+
+@hookimpl
+def temper_metrics() -> list[MetricFamily]:
+    """Declare what the server of ``temper dashboard`` exports."""
+    from temper_plugin_dashboard.fleet.families import FAMILIES  # noqa: PLC0415 - for pages only
+
+    return list(FAMILIES)
 
 
 @hookimpl

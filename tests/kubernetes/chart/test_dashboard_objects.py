@@ -178,6 +178,24 @@ def test_the_page_is_open_to_the_namespace_and_to_whom_the_values_name(helm, tmp
     assert nobody["ingress"] == []
 
 
+def test_collectors_reach_the_page_where_its_metrics_are_scraped(helm):
+    rendered = helm.render("--set", f"{ON},serviceMonitor.enabled=true")
+    (rule,) = rendered.get("NetworkPolicy", NAME)["spec"]["ingress"]
+    of_agents = rendered.get("NetworkPolicy", "temper-agent")["spec"]["ingress"][0]["from"]
+
+    assert rule["from"][-1] == of_agents[-1]
+    assert rule["from"][-1]["podSelector"]["matchExpressions"][0]["values"][0] == "prometheus"
+
+
+def test_the_metrics_of_a_page_by_tls_are_scraped_by_tls(helm):
+    given = f"{ON},serviceMonitor.enabled=true,dashboard.tls.existingSecret=tls"
+    (by_tls,) = helm.render("--set", given).get("ServiceMonitor", NAME)["spec"]["endpoints"]
+    plain = helm.render("--set", f"{ON},serviceMonitor.enabled=true").get("ServiceMonitor", NAME)
+
+    assert (by_tls["scheme"], by_tls["tlsConfig"]["serverName"]) == ("https", f"{NAME}.temper.svc")
+    assert "scheme" not in plain["spec"]["endpoints"][0]
+
+
 def test_more_ways_out_are_of_the_page_alone(helm, everything):
     rendered = helm.render(*everything)
     policy = rendered.get("NetworkPolicy", "temper-dashboard-egress")["spec"]

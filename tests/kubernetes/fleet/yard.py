@@ -29,12 +29,16 @@ ACCOUNT = "temper-dashboard"
 
 @define
 class Fleet:
-    """Agents by the name of their node, the cluster, and the server's address."""
+    """Agents by the name of their node, the cluster, and the server's port."""
 
     cluster: object
     folder: Path
     agents: dict = field(factory=dict)
-    address: str = ""
+    port: int = field(factory=free_port)
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.port}/"
 
     def add_agent(self):
         """Run an agent on this machine for one more node. Return the node's name."""
@@ -85,14 +89,16 @@ def three_agents(cluster, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def prometheus_of_agents(three_agents):
-    """The address of a real Prometheus that scrapes the agents with the labels of the chart."""
+    """The address of a real Prometheus that scrapes agents and server with the chart's labels."""
     folder, port = three_agents.folder, free_port()
     jobs = [
         {"targets": [f"{agent.host}:{agent.port}"], "labels": {"instance": name}}
         for name, agent in three_agents.agents.items()
     ]
     scraped = {"job_name": "temper-agent", "honor_labels": True, "static_configs": jobs}
-    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": [scraped]}
+    page = {"targets": [f"127.0.0.1:{three_agents.port}"]}
+    own = {"job_name": "temper-dashboard", "static_configs": [page]}
+    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": [scraped, own]}
     (folder / "prometheus.yaml").write_text(yaml.safe_dump(config))
     command = [
         program("prometheus"),
@@ -114,10 +120,8 @@ def fleet(three_agents, rights, prometheus_of_agents):  # noqa: ARG001 - the acc
     account = kubeconfig(cluster, folder / "account", cluster.token(ACCOUNT))
     token = folder / "token"
     token.write_text(f"{TOKEN}\n")
-    port = free_port()
-    three_agents.address = f"http://127.0.0.1:{port}/"
     options = {
-        "--listen": f"127.0.0.1:{port}",
+        "--listen": f"127.0.0.1:{three_agents.port}",
         "--token-file": token,
         "--kubeconfig": account,
         "--prometheus": prometheus_of_agents,

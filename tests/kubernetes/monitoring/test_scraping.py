@@ -81,7 +81,9 @@ def test_other_pods_and_ports_are_left_alone(example, labels):
     assert found(path, "temper-services") == []
 
 
-@pytest.mark.parametrize(("component", "port"), [("webhook", "metrics"), ("placement", "http")])
+@pytest.mark.parametrize(
+    ("component", "port"), [("webhook", "metrics"), ("placement", "http"), ("dashboard", "page")]
+)
 def test_services_are_called_as_the_alerts_know_them(example, component, port):
     path = example(app_kubernetes_io_component=component, port=port)
 
@@ -92,9 +94,8 @@ def test_services_are_called_as_the_alerts_know_them(example, component, port):
 
 
 def test_monitors_select_the_services_that_there_are_by_their_ports(helm):
-    rendered = helm.render(
-        "--set", "serviceMonitor.enabled=true,webhook.enabled=true,scheduler.enabled=true"
-    )
+    given = ["serviceMonitor", "webhook", "scheduler", "dashboard"]
+    rendered = helm.render("--set", ",".join(f"{each}.enabled=true" for each in given))
 
     for monitor in rendered.of("ServiceMonitor"):
         wanted = monitor["spec"]["selector"]["matchLabels"].items()
@@ -105,7 +106,7 @@ def test_monitors_select_the_services_that_there_are_by_their_ports(helm):
         assert {each["port"] for each in monitor["spec"]["endpoints"]} <= ports
         assert monitor["metadata"]["name"] == service["metadata"]["name"]
         assert monitor["spec"]["namespaceSelector"] == {"matchNames": ["temper"]}
-    assert len(rendered.of("ServiceMonitor")) == 3
+    assert len(rendered.of("ServiceMonitor")) == 4
 
 
 def test_the_services_monitors_are_there_with_their_services_only(helm):

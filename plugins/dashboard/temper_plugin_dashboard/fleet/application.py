@@ -16,8 +16,10 @@ from starlette.routing import Route
 
 from temper_core import InputError, ServerSentEvent, TemperError, __version__
 from temper_plugin_dashboard.fleet.asking import AgentDoor
+from temper_plugin_dashboard.fleet.forwarding import Forwarding
 from temper_plugin_dashboard.fleet.guarding import Guard, SafeHeaders, refusal
 from temper_plugin_dashboard.fleet.history import History
+from temper_plugin_dashboard.fleet.measures import Measured, Measures
 from temper_plugin_dashboard.fleet.node_pages import NodePages
 from temper_plugin_dashboard.fleet.pod_details import PodDetails
 from temper_plugin_dashboard.fleet.pod_pages import PodPages
@@ -28,7 +30,7 @@ from temper_plugin_dashboard.fleet.streaming import Streams
 from temper_plugin_dashboard.fleet.survey import Survey
 from temper_plugin_dashboard.page_files import ASSETS, PageFiles, media_type
 from temper_serving.answers import JSON, Handler, refusing
-from temper_serving.observed import probe_routes
+from temper_serving.observed import observed_routes
 
 EVERY_S = 5.0
 MOST_HOURS = 14 * 24
@@ -44,7 +46,7 @@ _WHOLE = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 
 class FleetServer:
-    """The page of a cluster, and the pages of its nodes. Everything but files needs a session."""
+    """The page of a cluster, and the pages of its nodes. Data needs a session, metrics do not."""
 
     def __init__(
         self,
@@ -60,12 +62,13 @@ class FleetServer:
         self._rounds = Rounds(self._survey, every_s)
         self._guard = Guard(sessions)
         self._streams = Streams(self._guard)
+        self._measures = Measures(self._survey, lambda: self._streams.open)
         details = PodDetails(door.access, pod_parts)
         self._pod_pages = PodPages(details, self._guard)
         self._nodes = NodePages(
             self._survey,
             self._rounds,
-            door,
+            Forwarding(door, self._measures.count_failure),
             self._guard,
             self._streams,
             pod_parts=details.parts,
@@ -79,7 +82,7 @@ class FleetServer:
         """Return the application."""
         guarded = self._guard.guarded
         routes = [
-            *probe_routes(lambda: ""),
+            *observed_routes(lambda: "", self._measures.text),
             Route("/login", refusing(self._guard.enter), methods=["POST"]),
             Route("/logout", refusing(self._guard.leave), methods=["POST"]),
             Route("/", self._page(FLEET)),
@@ -94,8 +97,8 @@ class FleetServer:
             self._pod_pages.route(),
             *self._nodes.routes(),
         ]
-        headers = Middleware(SafeHeaders)
-        return Starlette(routes=routes, lifespan=self._lifespan, middleware=[headers])
+        middleware = [Middleware(Measured, measures=self._measures), Middleware(SafeHeaders)]
+        return Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from temper_core import MachineError, ServerSentEvent
-from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
+from temper_plugin_dashboard.fleet.asking import AgentRefusalError
 from temper_plugin_dashboard.fleet.forwarding import Forwarding
 from temper_plugin_dashboard.fleet.guarding import Guard, refusal
 from temper_plugin_dashboard.fleet.rounds import Rounds
@@ -56,7 +56,7 @@ class NodePages:
         self,
         survey: Survey,
         rounds: Rounds,
-        door: AgentDoor,
+        forwarding: Forwarding,
         guard: Guard,
         streams: Streams,
         *,
@@ -67,7 +67,7 @@ class NodePages:
         self._rounds = rounds
         self._guard = guard
         self._streams = streams
-        self._forwarding = Forwarding(door)
+        self._forwarding = forwarding
         self._pod_parts = pod_parts
 
     def close(self) -> None:

@@ -20,17 +20,18 @@ class Streams:
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
-        self._open = 0
+        self.open = 0
+        """The number of open streams."""
 
     def answer(self, request: Request, pieces: AsyncIterator[bytes]) -> Response:
         """Return an answer that sends *pieces* as they come."""
-        if self._open >= MOST:
+        if self.open >= MOST:
             message = f"{MOST} streams are open already"
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, message)
         return StreamingResponse(self._sent(request, pieces), media_type=KIND)
 
     async def _sent(self, request: Request, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        self._open += 1
+        self.open += 1
         try:
             async for piece in pieces:
                 if not self._guard.is_open(request):
@@ -38,4 +39,4 @@ class Streams:
                 extend_exchange(request.scope, PIECE_S)
                 yield piece
         finally:
-            self._open -= 1
+            self.open -= 1

@@ -93,6 +93,8 @@ class Survey:
         """Why the agents could not be listed in the last round, empty if they could."""
         self.notes: tuple[str, ...] = ()
         self.rounds = 0
+        self.failed_rounds = 0
+        """Rounds in which the agents could not be listed."""
         self.taken_at: float | None = None
 
     def take(self) -> None:
@@ -102,6 +104,7 @@ class Survey:
                 found = roster(api, self._namespace)
         except MachineError as error:
             self.problem = str(error)
+            self.failed_rounds += 1
         else:
             self.problem, self.notes = "", found.unknown
             self._keep_only(found)
