@@ -140,7 +140,7 @@ def _container(container: SizedContainer, runtime_ids: Mapping[str, str]) -> Con
     request, limit = memory_of(container.spec.table("resources"))
     return Container(
         name=name,
-        image=image if len(image) <= LONGEST_IMAGE else "",
+        image=image if len(image) <= LONGEST_IMAGE and image.isprintable() else "",
         cpu_request_millis=container.size.request,
         cpu_limit_millis=container.size.limit,
         runtime_id=runtime_ids.get(name, ""),

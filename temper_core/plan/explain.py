@@ -13,6 +13,7 @@ from temper_core.plan.group_accounts import GroupAccount, containers_meant, grou
 from temper_core.plan.groups import OWNING_TIERS, layer_name
 from temper_core.plan.render import SCHEMA_VERSION
 from temper_core.plan.rule_words import threads_in
+from temper_core.profiles.fingerprints import MOST_IMAGES
 from temper_core.records.layers import Layer
 from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
@@ -130,10 +131,18 @@ def _inputs(pod: Pod) -> dict[str, str]:
         "qos_class": pod.qos_class.value,
         "cpu_request": in_millis(pod.cpu_request_millis),
         "cpu_limit": "none" if limit is None else in_millis(limit),
-        "images": ", ".join(container.image for container in pod.containers if container.image)
-        or "none",
+        "images": _images(pod),
         "cgroups": ", ".join(pod.cgroups) or _found_by(pod),
     }
+
+
+def _images(pod: Pod) -> str:
+    """Return the images of *pod*, at most as many as are compared with profiles."""
+    images = [container.image for container in pod.containers if container.image]
+    shown = [*images[:MOST_IMAGES]]
+    if len(images) > MOST_IMAGES:
+        shown.append(f"and {len(images) - MOST_IMAGES} more")
+    return ", ".join(shown) or "none"
 
 
 def _found_by(pod: Pod) -> str:

@@ -21,6 +21,9 @@ ARE_TEXTS = deep_iterable(IS_TEXT, instance_of(tuple))
 MAPS_TEXT = deep_mapping(IS_TEXT, IS_TEXT)
 IS_COUNT = and_(instance_of(int), ge(0))
 PROFILE_ANNOTATIONS = ("temper.codes/workload-profile", "infera.io/workload-profile")
+LONGEST_WANTED = 64
+"""Characters of a profile's id that an annotation names: one more than an id has. The API server
+takes 256 KiB, and reasons, notes and violations quote the id."""
 
 
 class QosClass(StrEnum):
@@ -95,8 +98,8 @@ class Pod:
 
     @property
     def wanted_profile(self) -> tuple[str, str] | None:
-        """The profile an annotation names, as (annotation, profile id)."""
+        """The profile an annotation names, as (annotation, profile id). A longer id is cut."""
         for annotation in PROFILE_ANNOTATIONS:
             if annotation in self.annotations:
-                return annotation, self.annotations[annotation]
+                return annotation, self.annotations[annotation][:LONGEST_WANTED]
         return None

@@ -101,6 +101,8 @@ def respond_trusted(endpoint: Endpoint, request: Request) -> Reply:
         return respond(endpoint, request)
     except MachineError as error:
         return error_reply(UNAVAILABLE, message_of(error))
+    except AnswerTooLargeError as error:
+        return error_reply(UNAVAILABLE, f"{request.path} {error}")
 
 
 def outcome_of(reply: Reply) -> str:

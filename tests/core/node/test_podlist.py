@@ -460,6 +460,15 @@ def test_a_reference_that_no_registry_takes_is_no_image():
     assert [container.image for container in pod.containers] == [longest, ""]
 
 
+def test_a_reference_with_control_characters_is_no_image():
+    """JSON takes six characters for each of them, and reports quote images."""
+    containers = [{"name": "a", "image": "r.example/" + "\x01" * 490}]
+
+    (pod,) = read(pod_document(spec={"containers": containers}))
+
+    assert [container.image for container in pod.containers] == [""]
+
+
 def test_the_first_labels_of_very_many_are_kept():
     labels = {f"label-{number:05}": "x" for number in range(88_000)}
 

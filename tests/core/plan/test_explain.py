@@ -4,7 +4,8 @@ import pytest
 
 from temper_core.errors import InputError
 from temper_core.plan import explain, explanation_document
-from temper_core.records.pods import Origin
+from temper_core.profiles.fingerprints import MOST_IMAGES
+from temper_core.records.pods import LONGEST_WANTED, PROFILE_ANNOTATIONS, Container, Origin
 from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
 from temper_core.records.tiers import Tier
 from temper_core.settings import Settings
@@ -243,3 +244,34 @@ def test_a_steered_pod_without_a_place_shares_open(steered, pod):
     (place,) = explained(made, "web").places
 
     assert (place.layer, place.hint, place.threads) == ("open", 2, "every thread")
+
+
+def test_the_images_that_are_compared_with_profiles_are_shown(plan, pod):
+    images = [f"registry.example/{'a' * 400}:{number}" for number in range(MOST_IMAGES + 5)]
+    containers = tuple(Container(f"c{number}", image=each) for number, each in enumerate(images))
+
+    shown = explained(plan(pod("web", containers=containers)), "web").inputs["images"]
+
+    assert shown.endswith(f":{MOST_IMAGES - 1}, and 5 more")
+
+
+@pytest.mark.parametrize("annotation", PROFILE_ANNOTATIONS)
+def test_an_annotation_as_large_as_the_api_server_takes_makes_no_long_reason(
+    plan, pod, annotation
+):
+    made = plan(pod("web", annotations={annotation: "\x01" * 261_000}))
+
+    document = json.dumps(explanation_document(explained(made, "web")))
+
+    assert "there is no such profile" in document
+    assert len(document) < 10_000
+    assert len("".join(note.message for note in made.notes)) < 2_000
+
+
+def test_a_long_annotation_names_no_profile_whose_id_it_begins_with(pod):
+    longest = "a" * (LONGEST_WANTED - 1)
+
+    _, wanted = pod("web", annotations={PROFILE_ANNOTATIONS[0]: longest + "b" * 99}).wanted_profile
+
+    assert wanted.startswith(longest)
+    assert wanted != longest

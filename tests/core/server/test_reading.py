@@ -99,6 +99,16 @@ def test_an_endpoint_that_fails_for_everybody_writes_one_traceback(agent, view, 
     assert agent.tcp.get("/healthz").status_code == 200
 
 
+def test_an_answer_that_is_too_large_is_refused_in_one_line(agent, view, capfd):
+    view.last = evolve(view.last, defects=("x" * (17 << 20),))
+
+    response = agent.tcp.get("/observe")
+
+    assert response.status_code == 503
+    assert response.json()["error"].startswith("/observe answers with 17")
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
 def test_observe_is_unavailable_before_the_first_observation(agent, view):
     view.last = None
 
