@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from bench.failures import attaching
 from bench.failures.failures import FAILURES
 from bench.failures.record import read
 from bench.failures.windows import Json
@@ -73,6 +74,12 @@ def missing() -> str:
     played = {record["failure"] for record in records()}
     names = [f"`{name}`" for name in FAILURES if name not in played]
     return f"Without a record: {', '.join(names)}." if names else "Every failure has a record."
+
+
+def attaching_table() -> str:
+    """Return what the CPUs ran around the attaching of an engine, by the committed trace."""
+    (trace,) = RECORDS.glob("*.trace.gz")
+    return "\n".join(attaching.table(attaching.read(trace)))
 
 
 def _named(record: Json) -> str:
