@@ -256,9 +256,7 @@ def test_the_images_that_are_compared_with_profiles_are_shown(plan, pod):
 
 
 @pytest.mark.parametrize("annotation", PROFILE_ANNOTATIONS)
-def test_an_annotation_as_large_as_the_api_server_takes_makes_no_long_reason(
-    plan, pod, annotation
-):
+def test_an_annotation_as_large_as_the_api_server_takes_makes_no_long_reason(plan, pod, annotation):
     made = plan(pod("web", annotations={annotation: "\x01" * 261_000}))
 
     document = json.dumps(explanation_document(explained(made, "web")))
