@@ -5,10 +5,12 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from temper_core import Container
 from temper_kube.list_pages import Json
 from temper_plugin_power.classifier.hints import Hints, read_hints
 from temper_plugin_power.operating.buckets import Bucket, explicit_bucket
 from temper_plugin_power.resources.fields import text_at, value_at
+from temper_plugin_power.resources.reading import CUT
 from temper_plugin_power.workloads.owners import TEMPLATE_HASH, Workload, workload_of
 from temper_plugin_power.workloads.pod_objects import measured_pod
 from temper_plugin_power.workloads.pods import MeasuredPod
@@ -16,6 +18,10 @@ from temper_plugin_power.workloads.pods import MeasuredPod
 MIRROR = "kubernetes.io/config.mirror"
 HINT_KEYS = ("workload-class", "reschedulable", "cpu-sensitivity", "gpu-sensitivity")
 LABEL_KEYS = ("power-profile",)
+LONGEST_HINT = 64
+"""Characters that are kept of an annotation. The API server takes 256 KiB, of every pod."""
+MOST_CONTAINERS = 16
+"""Containers that are kept as they are, as many as are compared with profiles."""
 
 
 @frozen
@@ -62,13 +68,15 @@ def pod_reader(prefixes: tuple[str, ...]) -> Callable[[Json], KnownPod | None]:
         if measured is None:
             return None
         pod = measured.pod
-        own = {key: value for key, value in pod.annotations.items() if key in annotations}
+        hints = ((key, pod.annotations[key]) for key in annotations & pod.annotations.keys())
+        own = {key: value[:LONGEST_HINT] for key, value in hints}
         wanted = () if pod.wanted_profile is None else (pod.wanted_profile,)
         said = {key: value for key, value in pod.labels.items() if key in labels}
         known = evolve(
             pod,
             annotations={**own, **dict(wanted)},
             labels={**said, **_kept(pod.labels)},
+            containers=_bounded(pod.containers),
             cgroups=(),
             priority_class="",
         )
@@ -94,8 +102,18 @@ def controller_of(item: Json) -> Owner | None:
     owners = value_at(item, "metadata.ownerReferences")
     for owner in owners if isinstance(owners, list) else ():
         if isinstance(owner, Mapping) and owner.get("controller") is True:
-            return Owner(*(_text(owner, key) for key in ("apiVersion", "kind", "name", "uid")))
+            keys = ("apiVersion", "kind", "name", "uid")
+            return Owner(*(_text(owner, key)[:CUT] for key in keys))
     return None
+
+
+def _bounded(containers: tuple[Container, ...]) -> tuple[Container, ...]:
+    """Return the first *containers*, and one that has the memory limits of all others."""
+    rest = containers[MOST_CONTAINERS:]
+    if not rest:
+        return containers
+    limit = sum(each.memory_limit_bytes or 0 for each in rest)
+    return (*containers[:MOST_CONTAINERS], Container("", memory_limit_bytes=limit))
 
 
 def _kept(labels: Mapping[str, str]) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.controller.managed import MANAGED_BY, MANAGER
 from temper_plugin_power.resources.definitions import GROUP, VERSION
 from temper_plugin_power.resources.fields import text_at, value_at
-from temper_plugin_power.resources.reading import profile_at, workload_at
+from temper_plugin_power.resources.reading import CUT, profile_at, workload_at
 from temper_plugin_power.workloads.owners import Workload
 
 PROFILES = f"/apis/{GROUP}/{VERSION}/workloadprofiles"
@@ -67,7 +67,7 @@ def stored_profile(item: Json) -> StoredProfile:
         version=version_of(item),
         is_manual=annotations.get(MANUAL) == "true",
         is_ours=labels.get(MANAGED_BY) == MANAGER,
-        node=text_at(item, "spec.nodeName"),
+        node=text_at(item, "spec.nodeName")[:CUT],
         status=status if is_usual else {},
         profile=profile_at(item if is_usual else {}),
     )
