@@ -15,13 +15,13 @@ LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pypr
 HOSTILE = tests/core/plugin_host/test_hostile_plugins.py tests/core/instruments/test_hostile_instruments.py \
 	tests/core/server/test_hostile_answers.py
 SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
-unit test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
+unit test-python312 test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
 COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 
 export PYTHON LISTEN FAILURES
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,10 +55,11 @@ unit: install
 hostile: install
 	$(BIN)/pytest -q -n 3 --dist loadfile --timeout 120 --timeout-method thread --max-worker-restart 3 -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test $$? = 5  # 5: none is selected
 
-test-python313: build/venv-3.13/.installed  ## the tests that depend on the version of Python, on 3.13
+test-python312: build/venv-3.12/.installed  ## the tests that depend on the version of Python, on 3.12
+test-python313: build/venv-3.13/.installed  ## the same on 3.13
 test-python314: build/venv-3.14/.installed  ## the same on 3.14
 
-test-python313 test-python314:
+test-python312 test-python313 test-python314:
 	$(<D)/bin/pytest $(SIDE_BY_SIDE) --second-python -o cache_dir=$(<D:build/venv-%=build/pytest-%) $(SELECTED)
 
 build/venv-3.%/.installed: $(LOCKED)

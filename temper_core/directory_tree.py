@@ -72,6 +72,18 @@ class _Reading:
                 self.missed.append(name)
 
 
+def nearest_existing(path: Path) -> Path:
+    """Return *path*, or the nearest of its parents that exists.
+
+    Raises OSError if that cannot be looked at, which ``Path.exists`` hides from Python 3.14 on.
+    """
+    for place in (path, *path.parents):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            place.stat()
+            return place
+    return Path("/")
+
+
 def make_directories(path: Path, mode: int = 0o755) -> None:
     """Make *path*, and its parents with 0755. Existing directories stay as they are.
 

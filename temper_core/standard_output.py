@@ -83,6 +83,7 @@ def _flushed(results: "_Results", code: int) -> int:
     try:
         results.flush()
     except ReaderGone:
+        results.descriptor.lost = True  # what is left is dropped when Python closes the stream
         return code
     except ResultLost as error:
         return _told(error)
@@ -115,9 +116,11 @@ class _Descriptor(io.RawIOBase):
         return self._number is not None and os.isatty(self._number)
 
     def write(self, data: "Any") -> int | None:  # noqa: ANN401 - a buffer of io
-        if self._gone_since is not None and time.monotonic() - self._gone_since > GRACE_S:
-            raise ReaderGone
-        if self.lost or self._gone_since is not None:
+        if self.lost:
+            return len(data)
+        if self._gone_since is not None:
+            if time.monotonic() - self._gone_since > GRACE_S:
+                raise ReaderGone
             return len(data)
         try:
             return os.write(-1 if self._number is None else self._number, data)

@@ -105,9 +105,12 @@ def _placed(settings: Settings, given: Mapping[str, Any]) -> Settings:
 
 def _is_there(path: Path) -> bool:
     try:
-        return path.exists()
+        path.stat()  # Path.exists hides a refusal from Python 3.14 on
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except OSError:  # no access to its directory: reading the file raises the error
         return True
+    return True
 
 
 def origins_of(

@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 
 from temper_core.bpf.file_system import MOUNT, is_replaceable
-from temper_core.directory_tree import make_directories
+from temper_core.directory_tree import make_directories, nearest_existing
 from temper_core.errors import MachineError
 
 OWNER_ONLY = 0o700
@@ -164,9 +164,8 @@ class PinPlace:
 
     def _check_file_system(self) -> None:
         """Raise MachineError unless the directory is, or would be, on a BPF file system."""
-        around = (self._directory, *self._directory.parents)
         try:
-            existing = next((path for path in around if path.is_dir()), Path("/"))
+            existing = nearest_existing(self._directory)
             device = existing.stat().st_dev
         except OSError as error:  # a BPF file system that systemd mounted admits only root
             raise MachineError(f"{error.filename}: {_reason(error)}") from error

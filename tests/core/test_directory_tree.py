@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.directory_tree import directories_below, make_directories
+from temper_core.directory_tree import directories_below, make_directories, nearest_existing
 
 DEEP = 1_200
 """More levels than the interpreter allows calls within each other."""
@@ -81,3 +81,24 @@ def test_a_file_in_the_place_of_a_directory_is_an_error(tmp_path):
         make_directories(tmp_path / "a" / "b")
     with pytest.raises(FileNotFoundError):
         make_directories(Path("/proc/no-such-place/below"))
+
+
+def test_the_nearest_place_that_exists_is_found_below_files_too(tmp_path):
+    (tmp_path / "file").touch()
+    missing = "/".join(["a"] * DEEP)
+
+    assert nearest_existing(tmp_path) == tmp_path
+    assert nearest_existing(tmp_path / missing) == tmp_path
+    assert nearest_existing(tmp_path / "file/below") == tmp_path / "file"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_a_place_that_may_not_be_looked_at_is_refused(tmp_path):
+    tmp_path.chmod(0o700)
+
+    os.seteuid(65534)
+    try:
+        with pytest.raises(PermissionError):
+            nearest_existing(tmp_path / "below")
+    finally:
+        os.seteuid(0)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from temper_core.bpf import access
 from temper_core.bpf.file_system import MOUNT, is_replaceable
-from temper_core.directory_tree import directories_below
+from temper_core.directory_tree import directories_below, nearest_existing
 from temper_core.records.checks import Check, ok, warning
 from temper_core.scheduler import pre_exec_script
 from temper_core.scheduler.host.roots import Roots, read_line
@@ -101,7 +101,7 @@ def pinned_pods(roots: Roots) -> Check:
 def _pin_refusal(folder: Path) -> tuple[str, str] | None:
     """Return why the map of hints cannot be pinned in *folder* and the remedy, or None."""
     try:
-        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        existing = nearest_existing(folder)
     except OSError as error:  # a BPF file system that systemd mounted admits only root
         return f"{error.filename}: {error.strerror}", "run the agent as root"
     if _file_system(existing) != BPF_FS_MAGIC:

@@ -150,7 +150,7 @@ class _LoopsWhenFreed:
             time.sleep(0.001)
 
 
-@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored:pytest.PytestUnraisableExceptionWarning")
 def test_a_thread_that_loses_an_interrupt_is_interrupted_again(host):
     threads = []
 
