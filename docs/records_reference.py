@@ -9,6 +9,7 @@ from typing import Any, get_args
 import attrs
 
 import temper_core
+from temper_core.records.names import NameFormat
 
 SECTIONS = {
     "What is observed": ("snapshots", "wakes", "histogram"),
@@ -169,7 +170,8 @@ def _row(
     ending = next((unit for end, unit in UNITS.items() if field.name.endswith(end)), "")
     named = NUMBERS.get(f"{record.__name__}.{field.name}", NUMBERS.get(field.name, ""))
     unit = (named if holds_numbers(field.type) else "") or ending
-    meaning = attributes.get(field.name, "")
+    words = field.validator.words if isinstance(field.validator, NameFormat) else ""
+    meaning = attributes.get(field.name, "") or words
     return f"`{field.name}`", f"`{_type_text(field.type)}`", _default(field), meaning or unit
 
 

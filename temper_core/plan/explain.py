@@ -19,9 +19,10 @@ from temper_core.records.plans import Assignment, LayerPlan, Note
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Origin, Pod, QosClass
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
+from temper_core.suggestions import similar
 
 LONGEST_KEY = 63 + 1 + 253
-"""Of a namespace and a pod's name (RFC 1123). Similar names take the square of the length."""
+"""Of a namespace and a pod's name (RFC 1123)."""
 SUGGESTIONS = 5
 
 
@@ -105,22 +106,19 @@ def _find(assignments: Iterable[Assignment], pod_key: str) -> Assignment:
     if len(pod_key) > LONGEST_KEY:
         shown = f"{pod_key[:LONGEST_KEY]!r}..."
         raise InputError(f"no pod {shown}: a namespace/name has {LONGEST_KEY} characters at most")
-    similar = _similar(pod_key, by_key)
-    hint = f"; similar: {', '.join(similar)}" if similar else ""
+    close = [key for key in _similar(pod_key, by_key) if key]
+    hint = f"; similar: {', '.join(close)}" if close else ""
     raise InputError(f"no pod {pod_key!r} among {len(by_key)} on this node{hint}")
 
 
 def _similar(pod_key: str, by_key: Mapping[str, Assignment]) -> list[str]:
-    """Return the keys of pods with a similar name, then similar keys, each closest first."""
+    """Return the keys of pods with that name, then those of a similar one, then a similar key."""
     names: dict[str, list[str]] = {}
     for key, assignment in by_key.items():
         names.setdefault(assignment.pod.name, []).append(key)
     name = pod_key.rpartition("/")[2]
-    from difflib import get_close_matches  # noqa: PLC0415 - only a misspelled name needs it
-
-    close = [key for match in get_close_matches(name, names, SUGGESTIONS) for key in names[match]]
-    keys = [*close, *get_close_matches(pod_key, by_key, SUGGESTIONS)]
-    return list(dict.fromkeys(keys))[:SUGGESTIONS]
+    keys = [*names.get(name, ()), *names.get(similar(name, names) or "", ())]
+    return list(dict.fromkeys([*keys, similar(pod_key, by_key) or ""]))[:SUGGESTIONS]
 
 
 def _inputs(pod: Pod) -> dict[str, str]:

@@ -3,9 +3,9 @@
 from enum import StrEnum
 
 from attrs import field, frozen
-from attrs.validators import in_, matches_re
+from attrs.validators import in_
 
-from temper_core.records.names import is_summary
+from temper_core.records.names import SNAKE_NAME, is_summary
 
 LONGEST_SUBJECT = 200
 """Characters. Longer text is truncated."""
@@ -25,7 +25,7 @@ class EventLevel(StrEnum):
 class EventKind:
     """A kind of event that the agent or an instrument records. ``name`` is in snake_case."""
 
-    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]{0,62}"))
+    name: str = field(validator=SNAKE_NAME)
     summary: str = field(validator=is_summary)
     level: str = field(default=EventLevel.INFO, validator=in_(list(EventLevel)))
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 
 from attrs import field, frozen
-from attrs.validators import matches_re
 
 from temper_core.records.lint import Finding, Severity
+from temper_core.records.names import SNAKE_NAME
 from temper_core.records.snapshots import Snapshot
 
 
@@ -13,7 +13,7 @@ from temper_core.records.snapshots import Snapshot
 class Invariant:
     """A condition that every snapshot is checked against. ``check`` does no I/O."""
 
-    name: str = field(validator=matches_re(r"[a-z][a-z0-9_]*"))
+    name: str = field(validator=SNAKE_NAME)
     check: Callable[[Snapshot], Iterable[Finding]]
     why: str
     severity: Severity = Severity.WARNING

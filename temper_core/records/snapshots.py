@@ -135,6 +135,11 @@ class PodSample:
     profile_code: str = ""
     profile_reason: str = ""
 
+    @property
+    def key(self) -> str:
+        """The pod's key, as that of ``Pod``: ``namespace/name``, or the name without one."""
+        return f"{self.namespace}/{self.pod}" if self.namespace else self.pod
+
 
 @frozen
 class LayerSample:

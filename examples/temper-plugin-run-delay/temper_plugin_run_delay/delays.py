@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping
 
-from temper_core import PodSample, Snapshot
+from temper_core import Snapshot
 
 
 def delays_of(snapshot: Snapshot) -> Mapping[str, float]:
     """Return the run delay of each pod, in CPUs, by the pod's key."""
-    return {_key(pod): pod.run_delay for pod in snapshot.pods}
+    return {pod.key: pod.run_delay for pod in snapshot.pods}
 
 
 def slow_pods(delays: Mapping[str, float], waiting: float) -> frozenset[str]:
     """Return the pods whose threads together wait for more than *waiting* CPUs."""
     return frozenset(pod for pod, delay in delays.items() if delay > waiting)
-
-
-def _key(pod: PodSample) -> str:
-    """Return the pod's key in a context. A workload of a plain host has no namespace."""
-    return f"{pod.namespace}/{pod.pod}" if pod.namespace else pod.pod

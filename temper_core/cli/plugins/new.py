@@ -1,10 +1,13 @@
 """``temper plugins new``: begin a plugin."""
 
 import re
+import shlex
 import shutil
+import sys
 from collections.abc import Mapping
 from importlib import resources
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
@@ -46,7 +49,22 @@ def command(name: str, directory: Path, is_file: bool) -> None:
         return
     root = directory / f"temper-plugin-{name}"
     _write_distribution(root, words)
-    click.echo(f"wrote {root}; try it: cd {root} && pip install -e '.[test]' && pytest")
+    click.echo(f"wrote {root}; try it:")
+    click.echo(f"    cd {shlex.quote(str(root))} && {_installation()} && {_python()} -m pytest")
+
+
+def _installation() -> str:
+    """Return the command that installs a checkout beside this agent, whatever else is on the PATH.
+
+    An environment of uv has no pip.
+    """
+    python = _python()
+    pip = "" if find_spec("pip") else f"{python} -m ensurepip && "
+    return f"{pip}{python} -m pip install -e '.[test]'"
+
+
+def _python() -> str:
+    return shlex.quote(sys.executable)
 
 
 def _words(name: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ import io
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,8 @@ def test_the_distribution_passes_its_own_tests(tmp_path):
 
     assert done.returncode == 0
     assert f"wrote {root}" in done.stdout
+    assert f"{sys.executable} -m pip install -e '.[test]'" in done.stdout
+    assert ("-m ensurepip && " in done.stdout) == (find_spec("pip") is None)
     assert "3 passed" in tests.stdout, tests.stdout + tests.stderr
     assert "$" not in "".join(path.read_text() for path in root.rglob("*.py"))
 

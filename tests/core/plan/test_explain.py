@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 
@@ -51,6 +52,19 @@ def test_an_unknown_pod_names_those_that_are_close(plan, pod, given):
 
     with pytest.raises(InputError, match=r"no pod .* among 2 on this node; similar: shop/payments"):
         explained(made, given)
+
+
+def test_names_that_are_alike_are_compared_in_time_proportional_to_their_letters(plan, pod):
+    """difflib takes the cube of the letters: half a minute for these."""
+    names = ["".join("ab"[i % n == 0] for i in range(190)) + str(n) for n in range(2, 62)]
+    made = plan(*(pod(name) for name in names))
+    before = time.thread_time()
+
+    for _ in range(10):
+        with pytest.raises(InputError, match="no pod"):
+            explained(made, "ab" * 95)
+
+    assert time.thread_time() - before < 10.0
 
 
 def test_an_unknown_pod_unlike_any_other_is_told_without_a_guess(plan, pod):
