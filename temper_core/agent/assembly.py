@@ -66,7 +66,7 @@ def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) ->
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
     look_time = time_of_a_look(host, settings.plugin_host.deadline_s)
     find_engine = _find_engine(settings)
-    profiles = ProfileWatch(settings, host, find_engine)
+    profiles = ProfileWatch(settings, host, find_engine, wake.set)
     pods = _pod_watch(settings, machine, host)
     events = EventLog()
     keeper = EventKeeper(events, events_path(Path(settings.safe_mode.state)))

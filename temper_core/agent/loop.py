@@ -199,7 +199,8 @@ class Agent:
         """
         changes = [source.taken() for source in (self._pod_news, self._profile_news)]
         is_due = now >= self._pods_due or self._basis != self._basis_now()
-        return self._parts.steering.sees_news(now) or is_due or any(changes)
+        is_asked = bool(self._parts.profiles.reloads)
+        return self._parts.steering.sees_news(now) or is_due or is_asked or any(changes)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:

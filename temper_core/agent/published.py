@@ -21,6 +21,7 @@ from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
 from temper_core.plugin_host.answers import read_metrics
 from temper_core.plugin_host.shared_time import SharedTime
+from temper_core.profiles.reloads import Reloaded
 from temper_core.profiles.trials import TrialBook
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.records.checks import Check
@@ -218,6 +219,13 @@ class Published:
                 f"requester: {requester!r} is an instrument, which alone requests and withdraws in "
                 "its name; choose another"
             )
+
+    def reload_profiles(self) -> Reloaded:
+        """Have the loop read all profile files, and return what it found.
+
+        Raises MachineError if it does not do so within seconds.
+        """
+        return self._profiles.reloads.ask()
 
     def counters(self) -> AgentCounters:
         """Return the agent's counters."""

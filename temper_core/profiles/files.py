@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
@@ -61,6 +61,13 @@ class ProfileFiles:
             reason = f"holds {len(paths)} profiles; those after the first {MOST_FILES} are left out"
             return (self._failure(reason), *self._entries())
         return self._entries()
+
+    def forget(self) -> None:
+        """Have the next look read all files, also those that do not seem to have changed.
+
+        The last good version of each stays.
+        """
+        self._seen = {path: evolve(seen, sign=None) for path, seen in self._seen.items()}
 
     def _failure(self, reason: str) -> ProfileFailure:
         return ProfileFailure(str(self._directory), "", reason)

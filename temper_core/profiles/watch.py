@@ -1,7 +1,7 @@
 """The node's profiles while the agent runs. Edits to files take effect at the next look."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
@@ -13,6 +13,7 @@ from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.completion import Completion, FindEngine, newest_engine
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import shipped_profiles
+from temper_core.profiles.reloads import Reloads, reloaded
 from temper_core.records.profiles import LoadedProfile
 from temper_core.settings.models import Settings
 
@@ -23,12 +24,18 @@ class ProfileWatch:
     """Holds the catalogue of the last look, replaced as a whole. Any thread may read it.
 
     Plugins are called for their profiles at construction. *engine* is called at every look.
+    *wake* has the loop take the next look soon.
     """
 
     def __init__(
-        self, settings: Settings, host: PluginHost, engine: FindEngine = newest_engine
+        self,
+        settings: Settings,
+        host: PluginHost,
+        engine: FindEngine = newest_engine,
+        wake: Callable[[], object] = lambda: None,
     ) -> None:
         self.catalogue = ProfileCatalogue()
+        self.reloads = Reloads(wake)
         self._completion = Completion(engine, enable=settings.profiles.enable)
         self._files = ProfileFiles(Path(settings.profiles.directory))
         self._watch = PathWatch(settings.profiles.directory, inside=True)
@@ -52,8 +59,13 @@ class ProfileWatch:
     def look(self) -> bool:
         """Read the changed files. Return whether the catalogue changed."""
         self._watch.arm()
+        asked = self.reloads.taken()
+        if asked:
+            self._files.forget()
         entries = (*self._files.look(), *self._shipped)
         former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
+        for request in asked:
+            request.set_result(reloaded(former, self.catalogue))
         if self.catalogue == former:
             return False
         _log_changes(former, self.catalogue)

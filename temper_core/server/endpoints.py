@@ -24,6 +24,7 @@ from temper_core.server.answers import (
 )
 from temper_core.server.checks_document import checks_document
 from temper_core.server.invariants_document import invariants_document
+from temper_core.server.reload_endpoint import reload_endpoint
 from temper_core.server.trial_endpoints import TrialEndpoints
 from temper_core.server.view import AgentView
 
@@ -52,6 +53,7 @@ class CoreEndpoints:
             *self._checking(),
             *self._deciding(),
             *TrialEndpoints(self.view.trials()).table(),
+            reload_endpoint(self.view.reload_profiles),
             *EventEndpoints(self.view.events).table(),
         )
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from temper_core.events.event_log import EventLog
 from temper_core.metrics.source import MetricSource
+from temper_core.profiles.reloads import Reloaded
 from temper_core.records.checks import Check
 from temper_core.records.endpoints import Endpoint, Requester
 from temper_core.records.invariants import Invariant
@@ -57,6 +58,13 @@ class AgentView(MetricSource, Protocol):
 
     def invariants(self) -> Sequence[tuple[str, Invariant]]:
         """Return the invariants of plugins, each with its plugin's name."""
+        ...
+
+    def reload_profiles(self) -> Reloaded:
+        """Read all profile files again, and return what was found.
+
+        Raises MachineError if the agent's loop does not do so within seconds.
+        """
         ...
 
     def trials(self) -> Trials:

@@ -18,7 +18,9 @@ def program():
 @pytest.fixture(scope="module")
 def agent(program, tmp_path_factory):  # noqa: ARG001 - it has to run
     """Return an agent that observes this machine and the program."""
-    agent = DashboardAgent(tmp_path_factory.mktemp("dashboard"))
+    folder = tmp_path_factory.mktemp("dashboard")
+    (folder / "profiles").mkdir()
+    agent = DashboardAgent(folder, f'[profiles]\ndirectory = "{folder}/profiles"')
     agent.start()
     yield agent
     agent.stop()

@@ -125,6 +125,28 @@ def test_a_profile_that_is_none_begins_nothing_and_the_reason_is_shown(signed_in
     signed_in.errors.clear()
 
 
+def reload_profiles(page):
+    page.get_by_role("link", name="Profiles", exact=True).click()
+    page.get_by_role("button", name="Reload the profiles").click()
+    page.get_by_role("dialog").get_by_role("button", name="Reload", exact=True).click()
+
+
+def test_profiles_are_reloaded_and_what_is_broken_is_named_and_audited(signed_in, agent):
+    reload_profiles(signed_in)
+    signed_in.get_by_text("profiles are loaded. None has changed.").wait_for()
+    broken = agent.folder / "profiles" / "broken.toml"
+    broken.write_text("id =")
+    try:
+        reload_profiles(signed_in)
+        signed_in.get_by_role("alert").filter(has_text=str(broken)).wait_for()
+    finally:
+        broken.unlink()
+
+    signed_in.get_by_role("link", name="Events").click()
+    signed_in.get_by_label("Only actions").check()
+    signed_in.get_by_role("cell", name="POST /profiles/reload").first.wait_for()
+
+
 def test_escape_answers_no(signed_in, agent):
     signed_in.get_by_role("button", name="Request safe mode").click()
     signed_in.get_by_role("dialog").wait_for()

@@ -102,6 +102,7 @@ class FakeProfiles:
     """Has another catalogue at each look that is told to."""
 
     is_heard = True
+    reloads: tuple[str, ...] = ()
 
     def __init__(self, news=(), descriptor=-1):
         self.news = list(news)
@@ -345,6 +346,23 @@ def test_news_of_cgroups_has_the_pods_looked_at_at_once():
     agent.run()
 
     assert len(looks) == 2
+
+
+def test_a_request_to_reload_profiles_is_answered_although_nothing_is_due():
+    profiles, looks = FakeProfiles(), []
+    agent, _, _ = agent_with(FakeDecider(decision()), steps=6, profiles=profiles)
+    agent._parts = evolve(agent._parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+
+    def look():
+        looks.append(bool(profiles.reloads))
+        profiles.reloads = () if profiles.reloads else ("asked",)
+        return len(looks) > 2
+
+    profiles.look = look
+
+    agent.run()
+
+    assert looks[:2] == [False, True]
 
 
 def test_a_plugin_that_answers_late_is_asked_and_decided_by_without_other_news():

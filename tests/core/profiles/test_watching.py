@@ -1,10 +1,16 @@
 """The catalogue of a running agent: follows files, keeps what plugins ship, tells in the log."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from structlog.testing import capture_logs
 
+from temper_core.errors import MachineError
+from temper_core.profiles import files
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.settings.models import ProfileSettings, Settings
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -158,3 +164,55 @@ def test_a_profile_that_others_may_write_is_told_when_it_is_loaded(watch_on, wri
 
     [told] = [entry for entry in logs if entry["event"] == "file_writable_by_others"]
     assert (told["path"], told["writer"]) == (str(path), f"every user may write {path}")
+
+
+def reload_of(watch):
+    """Return what a reload of another thread finds, while this thread is the loop."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(watch.reloads.ask, PATIENCE_S)
+        while not watch.reloads:
+            time.sleep(0.001)
+        watch.look()
+        return asked.result()
+
+
+def test_a_reload_reads_a_file_whose_times_and_size_did_not_change(watch_on, write, monkeypatch):
+    path = write("a.toml", id="one")
+    # As on a file system of a network that keeps old attributes of a file.
+    monkeypatch.setattr(files, "_sign", lambda _path, _now_ns: (1, 2, 3))
+    watch = watch_on()
+    path.write_text(path.read_text().replace("one", "two"))
+
+    looked = watch.look()
+    found = reload_of(watch)
+    again = reload_of(watch)
+
+    assert not looked, "the change is not seen without a reload"
+    assert (found.profiles, found.changed, found.failures) == (1, True, ())
+    assert ids(watch.catalogue) == ["two"]
+    assert not again.changed
+
+
+def test_a_reload_tells_what_is_broken_and_keeps_the_last_good_version(watch_on, write):
+    path = write("a.toml", id="one")
+    watch = watch_on()
+    path.write_text("id =")
+
+    found = reload_of(watch)
+
+    assert found.profiles == 1
+    (failure,) = found.failures
+    assert failure.source == str(path)
+    assert ids(watch.catalogue) == ["one"]
+
+
+def test_a_loop_that_does_not_turn_is_an_error_and_reads_later(watch_on, write):
+    watch = watch_on()
+    write("a.toml", id="one")
+
+    with pytest.raises(MachineError, match="has not read the profiles within"):
+        watch.reloads.ask(0.01)
+    watch.look()
+
+    assert ids(watch.catalogue) == ["one"]
+    assert not watch.reloads

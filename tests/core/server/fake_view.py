@@ -14,6 +14,7 @@ from temper_core.metrics.totals import Sums
 from temper_core.observe.document import observe_document
 from temper_core.plan.render import plan_document
 from temper_core.plugin_host.shared_time import SharedTime
+from temper_core.profiles.reloads import Reloaded
 from temper_core.profiles.trials import TrialBook
 from temper_core.records.checks import Check
 from temper_core.records.contributions import Exporter
@@ -25,6 +26,7 @@ from temper_core.records.lint import Severity, Violation
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import Assignment, Generation, LayerPlan
 from temper_core.records.pods import Pod
+from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import (
     LayerSample,
     Mode,
@@ -137,7 +139,12 @@ class FakeView:
     ended: list[tuple[str, str, str, bool]] = field(factory=list)
     lost: dict[tuple[str, str], str] = field(factory=dict)
     release: threading.Event = field(factory=threading.Event)
+    reloads: int = 0
     book: TrialBook = field(factory=lambda: TrialBook(lambda: {"shop/web", "shop/batch"}, MACHINE))
+
+    def reload_profiles(self) -> Reloaded:
+        self.reloads += 1
+        return Reloaded(3, changed=True, failures=(ProfileFailure("a.toml", "a", "broken"),))
 
     def trials(self) -> TrialBook:
         return self.book

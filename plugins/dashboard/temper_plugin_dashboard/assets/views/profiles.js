@@ -4,11 +4,12 @@ import { html, useState } from "../vendor/htm-preact.js";
 import { act, isSignedIn } from "../agent.js";
 import { moment, percent, podName, text } from "../format.js";
 import { Effects } from "../effects.js";
+import { ProfileReload } from "../profile-reload.js";
 import { Confirm, Loaded, Panel, PodLink, Table, useDocument } from "../parts.js";
 
 export function Profiles({ look, observation, actions }) {
   return html`
-    <${Panel} title="Profiles of pods" path="observe" command="temper profiles list">
+    <${Panel} title="Profiles of pods" path="observe" command="temper profiles list" aside=${actions && html`<div class="session"><${ProfileReload} /></div>`}>
       <${Loaded} from=${observation}>
         ${(seen) => html`
           <${Table}
