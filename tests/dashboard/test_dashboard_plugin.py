@@ -19,6 +19,7 @@ from temper_core import (
     Request,
     Status,
     Tier,
+    fit_settings,
     parse_profile,
 )
 from temper_core.records.profiles import LoadedProfile
@@ -98,7 +99,38 @@ def test_the_setting_hides_actions():
 
     dashboard = instrument.open(MadeContext())
 
-    assert ask(dashboard, "get-dashboard-settings") == {"actions": False}
+    assert ask(dashboard, "get-dashboard-settings") == {"actions": False, "perfetto": ""}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "https://ui.perfetto.dev",
+        "http://perfetto.tools.internal:8080/ui/",
+        "http://[fd00::1]:80",
+    ],
+)
+def test_an_address_of_a_perfetto_is_taken(address):
+    assert fit_settings({"perfetto": address}, Options, plugin="dashboard").perfetto == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "ui.perfetto.dev",
+        "javascript:alert(1)",
+        "https://",
+        "https://user@ui.perfetto.dev",
+        "https://ui.perfetto.dev/#!/?url=https://elsewhere.example",
+        "https://ui.perfetto.dev\n",
+        "https://" + "a" * 300,
+        1,
+    ],
+)
+def test_what_is_no_address_of_a_perfetto_is_refused_by_name(address):
+    with pytest.raises(InputError, match="perfetto"):
+        fit_settings({"perfetto": address}, Options, plugin="dashboard")
 
 
 @pytest.mark.parametrize(

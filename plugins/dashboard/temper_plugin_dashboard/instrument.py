@@ -55,8 +55,11 @@ class Dashboard(OpenInstrument):
                 "get-dashboard-settings",
                 "GET",
                 "/dashboard/settings",
-                "Whether the page offers actions.",
-                lambda _: {"actions": self._options.actions},
+                "Whether the page offers actions, and the Perfetto that it may open.",
+                lambda _: {
+                    "actions": self._options.actions,
+                    "perfetto": self._options.perfetto,
+                },
             ),
             Endpoint(
                 "get-dashboard-history",

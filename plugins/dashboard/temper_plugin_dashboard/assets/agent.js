@@ -68,6 +68,10 @@ export async function act(method, path, body) {
   return response.json();
 }
 
+export async function fetchBytes(path) {
+  return (await answered(path, { headers: authorized() })).arrayBuffer();
+}
+
 export async function download(path, name) {
   const response = await answered(path, { headers: authorized() });
   const link = document.createElement("a");

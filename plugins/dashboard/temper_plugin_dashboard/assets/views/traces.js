@@ -3,11 +3,12 @@
 import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { act, download, isSignedIn } from "../agent.js";
 import { bytes, count, duration, moment, podName, text } from "../format.js";
+import { openInPerfetto } from "../perfetto.js";
 import { Confirm, Loaded, Panel, Table, useDocument } from "../parts.js";
 
 const RUNNING = ["recording", "writing"];
 
-export function Traces({ look, actions, observation }) {
+export function Traces({ look, actions, observation, settings }) {
   const [asked, setAsked] = useState(0);
   const [problem, setProblem] = useState("");
   const [question, setQuestion] = useState(null);
@@ -37,7 +38,14 @@ export function Traces({ look, actions, observation }) {
   const deletion = (trace) => ({
     question: `Delete the trace ${trace.id}?`,
     label: "Delete",
-    onYes: () => attempt(() => act("DELETE", `trace/${encodeURIComponent(trace.id)}`)),
+    onYes: () => attempt(() => act("DELETE", tracePath(trace))),
+  });
+  const perfetto = settings?.perfetto;
+  const opening = (trace) => ({
+    question: `Open the trace ${trace.id} in Perfetto?`,
+    detail: `A new tab opens ${perfetto}, and this page gives it the trace, with the names of threads and pods in it.`,
+    label: "Open",
+    onYes: () => attempt(() => openInPerfetto(perfetto, tracePath(trace), traceFile(trace), `Temper ${trace.node} ${trace.id}`)),
   });
   const capturing = { question: "Capture a trace", label: "Capture", onYes: capture, isForm: true };
   return html`
@@ -66,14 +74,15 @@ export function Traces({ look, actions, observation }) {
               { name: "Lost", value: (row) => row.lost, show: (row) => count(row.lost), isNumber: true },
               { name: "Recorded by", value: (row) => row.backend },
               { name: "Asked by", value: (row) => row.by },
-              { name: "Actions", value: () => "", show: (row) => html`<${TraceActions} trace=${row} attempt=${attempt} onDelete=${() => setQuestion(deletion(row))} actions=${actions} />` },
+              { name: "Actions", value: () => "", show: (row) => html`<${TraceActions} trace=${row} attempt=${attempt} onDelete=${() => setQuestion(deletion(row))} onOpen=${perfetto && (() => setQuestion(opening(row)))} actions=${actions} />` },
             ]}
           />
         `}
       <//>
       <p class="dim">
         A download opens in Perfetto: "Open trace file" at ui.perfetto.dev, or a copy of it in your own network. It reads the file in
-        the browser and sends it nowhere. The page itself opens no other site, as a trace has names of threads and pods.
+        the browser and sends it nowhere.
+        ${!perfetto && html`With the setting <code>[plugins.dashboard] perfetto</code>, the address of a Perfetto, this page has a button for it.`}
         On a terminal <code>temper trace fetch ID --out FILE</code> downloads one, and <code>temper trace analyze FILE</code> reports who waited for whom.
       </p>
     <//>
@@ -96,12 +105,16 @@ function Progress({ trace }) {
   return html`<progress max=${total} value=${trace.elapsed_s} aria-label="Recording"></progress> ${duration(trace.remaining_s)} left`;
 }
 
-function TraceActions({ trace, attempt, onDelete, actions }) {
+const tracePath = (trace) => `trace/${encodeURIComponent(trace.id)}`;
+const traceFile = (trace) => `${trace.id}.pftrace`;
+
+function TraceActions({ trace, attempt, onDelete, onOpen, actions }) {
   if (!actions) return null;
   const isSigned = isSignedIn();
-  const id = encodeURIComponent(trace.id);
+  const isFinished = trace.state === "finished";
   return html`
-    ${trace.state === "finished" && html`<button type="button" disabled=${!isSigned} onClick=${() => attempt(() => download(`trace/${id}`, `${trace.id}.pftrace`))}>Download</button>`}
+    ${isFinished && html`<button type="button" disabled=${!isSigned} onClick=${() => attempt(() => download(tracePath(trace), traceFile(trace)))}>Download</button>`}
+    ${isFinished && onOpen && html` <button type="button" disabled=${!isSigned} onClick=${onOpen}>Open in Perfetto</button>`}
     ${" "}<button type="button" disabled=${!isSigned} onClick=${onDelete}>${trace.state === "recording" ? "End" : "Delete"}</button>
   `;
 }
