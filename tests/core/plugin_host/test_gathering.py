@@ -65,7 +65,10 @@ NONSENSE = {
         "returned two records named 'a'",
     ),
     "never ends": (endless, "returned more than 100000 items"),
-    "breaks a record": (lambda: [Invariant("No Name", None, why="")], "ValueError: Invariant.name must be lower"),
+    "breaks a record": (
+        lambda: [Invariant("No Name", None, why="")],
+        "ValueError: Invariant.name must be lower",
+    ),
 }
 
 

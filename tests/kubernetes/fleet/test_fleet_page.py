@@ -138,6 +138,19 @@ def test_the_page_of_a_node_is_shown_for_reading_only(entered, fleet, view):
     assert entered.get_by_role("alert").count() == 0
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_page_of_a_node_behind_the_fleet_is_accessible_and_fits(entered, fleet, view, scheme):
+    name = next(iter(fleet.agents))
+    entered.emulate_media(color_scheme=scheme)
+    open_view(entered, f"{fleet.address}node/{name}/#/{view}", VIEWS[view])
+
+    assert grave(entered) == []
+    entered.set_viewport_size({"width": 320, "height": 700})
+    # Charts take the new width after the page.
+    entered.wait_for_function("document.documentElement.scrollWidth === 320")
+
+
 def test_the_page_of_a_node_follows_its_agent(entered, fleet):
     name = next(iter(fleet.agents))
     open_view(entered, f"{fleet.address}node/{name}/", "Now")
