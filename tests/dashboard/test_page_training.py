@@ -93,8 +93,8 @@ def test_a_result_has_its_verdict_its_arms_and_the_price(page, agent):
 
     first, second, confirmation = shown_in(panel)
 
-    assert first["Change"] == "the whole profile"
-    assert (first["Against"], first["Verdict"]) == ("the tier alone", "kept")
+    assert first["Change"] == "the whole profile\nagainst the tier alone"
+    assert first["Verdict"] == "kept"
     assert second["Verdict"] == result["trials"][1]["verdict"]
     assert confirmation["Trial"] == "confirmation"
     kept = result["trials"][0]

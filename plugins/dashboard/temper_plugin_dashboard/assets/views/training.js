@@ -57,16 +57,14 @@ function Comparisons({ rows, unit, title }) {
       empty="Nothing was compared."
       columns=${[
         { name: "Trial", value: (row) => row.name },
-        { name: "Change", value: (row) => row.candidate.change, isLong: true },
-        { name: "Against", value: (row) => row.against.change, isLong: true },
-        { name: "Verdict", value: (row) => row.verdict, show: (row) => html`<span class=${row.verdict === "kept" ? "state ok" : ""}>${row.verdict}</span>${row.why && html`<br /><span class="dim">${row.why}</span>`}`, isLong: true },
+        { name: "Change", value: (row) => row.candidate.change, show: (row) => html`${row.candidate.change}<br /><span class="dim">against ${row.against.change}</span>` },
+        { name: "Verdict", value: (row) => row.verdict, show: (row) => html`<span class=${row.verdict === "kept" ? "state ok" : ""}>${row.verdict}</span>${row.why && html`<br /><span class="dim">${row.why}</span>`}`, isLong: rows.some((row) => row.why) },
         { name: "Gain", value: (row) => row.gain, show: (row) => html`${gain(row.gain)}<br /><span class="dim">${bounds(row)}</span>`, isNumber: true, help: "Median over blocks, with its 95 % interval. Positive is better" },
-        { name: "Blocks", value: (row) => row.blocks, isNumber: true },
-        { name: "Evidence", value: (row) => row.evidence, show: (row) => figure(row.evidence), isNumber: true },
         { name: "With the change", value: (row) => row.candidate.median, show: (row) => value(row.candidate, unit), isNumber: true, help: "Median and spread of the measurements" },
         { name: "Without", value: (row) => row.against.median, show: (row) => value(row.against, unit), isNumber: true, help: "Median and spread of the measurements" },
         { name: "Others wait with it", value: (row) => row.candidate.others_wait, show: (row) => cpus(row.candidate.others_wait), isNumber: true, help: "CPUs that other pods waited for meanwhile: the price that neighbours pay" },
         { name: "And without", value: (row) => row.against.others_wait, show: (row) => cpus(row.against.others_wait), isNumber: true, help: "CPUs that other pods waited for meanwhile" },
+        { name: "Blocks", value: (row) => row.blocks, show: (row) => html`${row.blocks}<br /><span class="dim">evidence ${figure(row.evidence)}</span>`, isNumber: true, help: "Pairs of measurements, and the evidence of the sequential test" },
       ]}
     />
   `;
