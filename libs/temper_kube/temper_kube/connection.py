@@ -96,20 +96,23 @@ class Connection:
         accept: str = "",
         most_bytes: int = LARGEST_BYTES,
         limit_s: float = EXCHANGE_S,
+        *,
+        method: str = "GET",
+        body: Json | None = None,
     ) -> "Content":
         """Return an answer as it is, which must be complete after *limit_s* seconds.
 
-        A body of more than *most_bytes* is an UnreachableError.
+        *body* is sent as JSON. An answer of more than *most_bytes* is an UnreachableError.
         """
         try:
             with self._limited(limit_s):
-                response = self._send("GET", path, None, "", accept)
-                body = response.read(most_bytes + 1)
+                response = self._send(method, path, body, "", accept)
+                answer = response.read(most_bytes + 1)
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
-        if len(body) > most_bytes:
+        if len(answer) > most_bytes:
             raise self._unreachable(ValueError(f"an answer is larger than {most_bytes} bytes"))
-        return Content(body, response.headers)
+        return Content(answer, response.headers)
 
     def items(
         self, path: str, rest: dict[str, Any], *, accept: str = "", limit_s: float | None = None

@@ -94,6 +94,31 @@ def test_by_default_the_page_reads_nothing_of_pods(helm, dashboard):
     assert not helm.render("--set", off).has("ClusterRole", f"{NAME}-pods")
 
 
+def test_actions_are_off_by_default_and_add_no_rights(helm):
+    given = f"{ON},agent.token.create=true"
+    off = helm.render("--set", given)
+    on = helm.render("--set", f"{given},dashboard.actions=true")
+
+    assert "--actions" not in container_of(off)["args"]
+    assert "--actions" in container_of(on)["args"]
+    for kind in ("Role", "ClusterRole"):
+        assert on.get(kind, NAME)["rules"] == off.get(kind, NAME)["rules"]
+    assert "agent-token" not in str(spec_of(on))
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("agent.token.create=true,dashboard.reach=proxy", "needs dashboard.reach=pod"),
+        ("dashboard.reach=pod", "needs agent.token.create=true"),
+    ],
+)
+def test_actions_that_no_agent_would_take_are_refused(helm, given, why):
+    refusal = helm.refusal("--set", f"{ON},dashboard.actions=true,{given}")
+
+    assert f"dashboard.actions: {why}" in refusal
+
+
 def test_the_token_is_random_and_mounted_from_its_secret(helm, dashboard):
     secret = dashboard.get("Secret", "temper-dashboard-token", "elsewhere")
     another = helm.render("--set", ON).get("Secret", "temper-dashboard-token")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -116,25 +117,32 @@ def prometheus_of_agents(three_agents):
 @pytest.fixture(scope="module")
 def fleet(three_agents, rights, prometheus_of_agents):  # noqa: ARG001 - the account has to be there
     """The agents, and a server that is asked by the account's rights."""
-    folder, cluster = three_agents.folder, three_agents.cluster
-    account = kubeconfig(cluster, folder / "account", cluster.token(ACCOUNT))
-    token = folder / "token"
+    words = ["--prometheus", prometheus_of_agents, *(f"--pod-details={part}" for part in PARTS)]
+    with serving(three_agents, three_agents.port, *words):
+        yield three_agents
+
+
+@contextmanager
+def serving(fleet, port, *words):
+    """Run a server at *port* with these options. Yield the path of its log."""
+    folder = fleet.folder / str(port)
+    folder.mkdir()
+    account = kubeconfig(fleet.cluster, folder / "account", fleet.cluster.token(ACCOUNT))
+    token, log = folder / "token", folder / "server.log"
     token.write_text(f"{TOKEN}\n")
     options = {
-        "--listen": f"127.0.0.1:{three_agents.port}",
+        "--listen": f"127.0.0.1:{port}",
         "--token-file": token,
         "--kubeconfig": account,
-        "--prometheus": prometheus_of_agents,
         "--every": 1,
     }
-    words = [str(word) for pair in options.items() for word in pair]
-    words += [f"--pod-details={part}" for part in PARTS]
-    with (folder / "server.log").open("w") as log:
-        server = subprocess.Popen([TEMPER, "dashboard", "serve", *words], stderr=log)
-    until(lambda: _answers(three_agents.address), "the server answers")
-    yield three_agents
+    given = [str(word) for pair in options.items() for word in pair]
+    with log.open("w") as file:
+        server = subprocess.Popen([TEMPER, "dashboard", "serve", *given, *words], stderr=file)
+    until(lambda: _answers(f"http://127.0.0.1:{port}/"), "the server answers")
+    yield log
     server.send_signal(signal.SIGTERM)
-    assert server.wait(PATIENCE_S) == 0, (folder / "server.log").read_text()
+    assert server.wait(PATIENCE_S) == 0, log.read_text()
 
 
 def _answers(address):

@@ -1,10 +1,11 @@
 // The frame of the page: the head, the list of views, and the view that the address names.
 
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
-import { follow, isSignedIn, signIn, signOut } from "./agent.js";
+import { follow } from "./agent.js";
 import { moment } from "./format.js";
-import { Confirm, Guarded, useDocument } from "./parts.js";
+import { Guarded, useDocument } from "./parts.js";
 import { SafeModeSwitch } from "./safe-mode.js";
+import { TokenEntry } from "./token-entry.js";
 import { Events } from "./views/events.js";
 import { Layers } from "./views/layers.js";
 import { Lint } from "./views/lint.js";
@@ -63,35 +64,6 @@ function usePlace() {
   return current;
 }
 
-function Session({ onChange }) {
-  const [isAsking, setIsAsking] = useState(false);
-  if (isSignedIn()) {
-    const left = () => {
-      signOut();
-      onChange();
-    };
-    return html`<button type="button" onClick=${left}>Forget the token</button>`;
-  }
-  const entered = (form) => {
-    signIn(String(form.get("token")).trim());
-    setIsAsking(false);
-    onChange();
-  };
-  return html`
-    <button type="button" onClick=${() => setIsAsking(true)}>Enter a token to act</button>
-    ${isAsking &&
-    html`<${Confirm}
-      question="Enter a token"
-      detail="One of [server] token_file. It stays in this page's memory for 15 minutes after the last action, and is gone with a reload."
-      label="Use it"
-      onYes=${entered}
-      onNo=${() => setIsAsking(false)}
-    >
-      <label>Token <input name="token" type="password" required minlength="16" autocomplete="off" /></label>
-    <//>`}
-  `;
-}
-
 function silence(away) {
   if (!away) return "The agent does not answer. What is shown is old.";
   return `The agent is away${away.since ? ` since ${moment(away.since)}` : ""}: ${away.why}. What is shown is old.`;
@@ -108,7 +80,7 @@ function Head({ observation, answers, away, settings, onSession }) {
         ${answers && observation?.detail && html` <span class="detail">${observation.detail}</span>`}
       </p>
       ${settings?.fleet && html`<div class="session"><a href=${settings.fleet}>All nodes</a></div>`}
-      ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${Session} onChange=${onSession} /></div>`}
+      ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${TokenEntry} onChange=${onSession} /></div>`}
     </header>
   `;
 }

@@ -3,6 +3,7 @@
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { follow } from "./agent.js";
 import { Guarded, useDocument } from "./parts.js";
+import { TokenEntry } from "./token-entry.js";
 import { FleetNode } from "./views/fleet-node.js";
 import { FleetNodes } from "./views/fleet-nodes.js";
 import { FleetPods } from "./views/fleet-pods.js";
@@ -44,13 +45,13 @@ function summary(fleet) {
   return [words, away ? "bad" : enforcing === total ? "good" : "warning"];
 }
 
-function Head({ fleet, answers }) {
+function Head({ fleet, answers, onSession }) {
   const [words, level] = answers ? summary(fleet) : ["The server does not answer. What is shown is old.", "bad"];
   return html`
     <header class="head">
       <h1>Temper <span class="node">${fleet?.cluster}</span></h1>
       <p class=${`mode ${level}`} role="status">${words}</p>
-      <div class="session"><button type="button" onClick=${leave}>Leave</button></div>
+      <div class="session">${fleet?.actions && html`<${TokenEntry} onChange=${onSession} />`}<button type="button" onClick=${leave}>Leave</button></div>
     </header>
   `;
 }
@@ -60,6 +61,7 @@ function Fleet() {
   const [look, setLook] = useState(0);
   const [answers, setAnswers] = useState(true);
   useEffect(() => follow(() => setLook((number) => number + 1), setAnswers, STREAM), []);
+  const [, setSession] = useState(0);
   const fleet = useDocument("fleet/nodes", look);
   const isNode = view === "node" && name !== "";
   const [, title, View] = VIEWS.find(([each]) => each === (isNode ? "" : view)) ?? VIEWS[0];
@@ -70,7 +72,7 @@ function Fleet() {
   const Shown = isNode ? FleetNode : View;
   return html`
     <a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
-    <${Head} fleet=${fleet.data} answers=${answers} />
+    <${Head} fleet=${fleet.data} answers=${answers} onSession=${() => setSession((number) => number + 1)} />
     <nav aria-label="Views">
       <ul>
         ${VIEWS.map(([each, words]) => html`<li><a href=${`#/${each}`} aria-current=${words === title ? "page" : undefined}>${words}</a></li>`)}

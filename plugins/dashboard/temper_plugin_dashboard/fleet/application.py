@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from temper_core import InputError, ServerSentEvent, TemperError, __version__
+from temper_plugin_dashboard.fleet.acting import Acting
 from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.forwarding import Forwarding
 from temper_plugin_dashboard.fleet.guarding import Guard, SafeHeaders, refusal
@@ -46,7 +47,10 @@ _WHOLE = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 
 class FleetServer:
-    """The page of a cluster, and the pages of its nodes. Data needs a session, metrics do not."""
+    """The page of a cluster, and the pages of its nodes. Data needs a session, metrics do not.
+
+    With a *door* that has actions it passes changes of safe mode on to agents.
+    """
 
     def __init__(
         self,
@@ -73,6 +77,8 @@ class FleetServer:
             self._streams,
             pod_parts=details.parts,
         )
+        self._acting = Acting(door, self._survey, self._guard, self._measures.count_action)
+        self._has_actions = door.has_actions
         self._history = history
         self._queries = asyncio.Semaphore(MOST_QUERIES)
         self._files = PageFiles()
@@ -94,11 +100,19 @@ class FleetServer:
             Route("/fleet/pods", guarded(_telling(self._pods))),
             Route("/fleet/history", guarded(_telling(self._of_node))),
             Route("/fleet/rounds", guarded(self._follow)),
+            *([self._acting_route()] if self._has_actions else []),
             self._pod_pages.route(),
             *self._nodes.routes(),
         ]
         middleware = [Middleware(Measured, measures=self._measures), Middleware(SafeHeaders)]
         return Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
+
+    def _acting_route(self) -> Route:
+        return Route(
+            "/fleet/safe-mode",
+            self._guard.guarded(refusing(_telling(self._set_safe_mode))),
+            methods=["PUT"],
+        )
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -107,6 +121,7 @@ class FleetServer:
             yield
         finally:
             self._nodes.close()
+            self._acting.close()
             await self._rounds.close()
 
     def _page(self, name: str) -> Handler:
@@ -135,6 +150,7 @@ class FleetServer:
                 "problem": survey.problem,
                 "notes": list(survey.notes),
                 "has_history": self._history is not None,
+                "actions": self._has_actions,
                 "nodes": [survey.nodes[name].document() for name in sorted(survey.nodes)],
             }
         )
@@ -147,6 +163,10 @@ class FleetServer:
             raise InputError(f"find must have at most {LONGEST_WORDS} characters")
         nodes = self._survey.nodes.values()
         return _answer(await asyncio.to_thread(find_pods, nodes, words, node, MOST_PODS))
+
+    async def _set_safe_mode(self, request: Request) -> Response:
+        await self._rounds.first()
+        return _answer({"nodes": await self._acting.set_safe_mode(request)})
 
     async def _of_node(self, request: Request) -> Response:
         await self._rounds.first()

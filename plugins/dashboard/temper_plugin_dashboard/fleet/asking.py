@@ -1,21 +1,24 @@
 """The ways to an agent: through the API server, or at the address of its pod."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
+from typing import Any
 
 from attrs import frozen
 
-from temper_core import MachineError, parse_tenant_json
+from temper_core import InputError, MachineError, parse_tenant_json
 from temper_core.observed import table, text
-from temper_kube.access import Access
+from temper_kube.access import Access, Credentials
 from temper_kube.agents import Agent
 from temper_kube.connection import EXCHANGE_S, Connection, Content
 from temper_kube.failures import RefusalError, UnreachableError
 
 ANSWER_S = 5.0
 """How long each byte of an answer is waited for."""
+LARGEST_ACKNOWLEDGEMENT = 1024 * 1024
+"""Bytes of the answer to a request that acts."""
 LARGEST_BYTES = 16 * 1024 * 1024
 """The largest answer of an agent. One of 250 pods and 1,000 threads has less than 2 MiB."""
 
@@ -46,8 +49,15 @@ class AgentRefusalError(MachineError):
 class AgentDoor:
     """Asks agents, on any thread. Connections to the API server are kept for the next question."""
 
-    def __init__(self, access: Access, way: Way = Way.PROXY) -> None:
+    def __init__(self, access: Access, way: Way = Way.PROXY, *, has_actions: bool = False) -> None:
+        """*has_actions* allows requests that act. Raises InputError if *way* passes no token.
+
+        The API server takes the header with an agent's token for its own client's.
+        """
+        if has_actions and way != Way.POD:
+            raise InputError("--actions: needs --reach pod, as the proxy passes no agent's token")
         self.access = access
+        self.has_actions = has_actions
         self._way = way
         self._idle: deque[Connection] = deque()
         self._is_closed = False
@@ -70,6 +80,19 @@ class AgentDoor:
             return self._ask_by_proxy(agent.proxy_path + path, most_bytes, limit_s)
         except RefusalError as error:
             raise AgentRefusalError(error.status, _reason(error.message)) from error
+
+    def put(self, agent: Agent, path: str, body: Mapping[str, Any], token: str) -> Content:
+        """Return the agent's answer to PUT *path* with *body* and one of its tokens.
+
+        It is sent once. Raises the errors of ``ask``. Only for a door with ``has_actions``.
+        """
+        with _to_pod(agent, Credentials(token=token)) as connection:
+            try:
+                return connection.content(
+                    path, "", LARGEST_ACKNOWLEDGEMENT, ANSWER_S, method="PUT", body=dict(body)
+                )
+            except RefusalError as error:
+                raise AgentRefusalError(error.status, _reason(error.message)) from error
 
     def close(self) -> None:
         """Close the connections. Those in use are closed after their answer."""
@@ -106,11 +129,15 @@ class AgentDoor:
 
 
 def _ask_pod(agent: Agent, path: str, most_bytes: int, limit_s: float) -> Content:
+    with _to_pod(agent, Credentials()) as connection:
+        return connection.content(path, most_bytes=most_bytes, limit_s=limit_s)
+
+
+def _to_pod(agent: Agent, credentials: Credentials) -> Connection:
     if not agent.address:
         raise MachineError(f"the pod {agent.pod} has no address")
-    access = Access(agent.address, agent.port, is_tls=False)
-    with Connection(access, ANSWER_S) as connection:
-        return connection.content(path, most_bytes=most_bytes, limit_s=limit_s)
+    access = Access(agent.address, agent.port, is_tls=False, credentials=credentials)
+    return Connection(access, ANSWER_S)
 
 
 def _reason(message: str) -> str:

@@ -54,6 +54,12 @@ def dashboard() -> None:
     help="What is shown of pods from the API server. May be repeated. Whoever enters reads it.",
 )
 @click.option(
+    "--actions",
+    "has_actions",
+    is_flag=True,
+    help="Pass changes of safe mode on to agents. They need a token of the agents. Not by proxy.",
+)
+@click.option(
     "--certificate", type=click.Path(path_type=Path), help="Serve TLS by this chain (PEM)."
 )
 @click.option("--key", type=click.Path(path_type=Path), help="The key of --certificate (PEM).")
@@ -66,8 +72,8 @@ def dashboard() -> None:
 def serve(**options: object) -> None:
     """Serve the page of the cluster until SIGTERM or Ctrl-C.
 
-    It reads the list of agents from the API server, asks them while a page is open, and writes
-    nothing. The login needs the token.
+    It reads the list of agents from the API server, and asks them while a page is open. Without
+    --actions it writes nothing. The login needs the token.
     """
     from temper_plugin_dashboard.fleet.starting import Start, start  # noqa: PLC0415 - slow
 

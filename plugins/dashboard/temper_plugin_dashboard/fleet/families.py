@@ -63,6 +63,14 @@ FORWARDING_FAILURES = MetricFamily(
     _panels("Requests of nodes' pages that failed", "per_second"),
     SERVICE,
 )
+ACTIONS = MetricFamily(
+    "temper_dashboard_actions_total",
+    "Agents that the page asked to change safe mode, by outcome: done, refused, no_answer.",
+    "counter",
+    ("outcome",),
+    _panels("Agents asked to change safe mode", "per_hour"),
+    SERVICE,
+)
 STREAMS = MetricFamily(
     "temper_dashboard_streams",
     "Streams of events to open pages.",
@@ -97,6 +105,7 @@ FAMILIES = (
     ROUNDS,
     FAILED_ROUNDS,
     FORWARDING_FAILURES,
+    ACTIONS,
     STREAMS,
     REQUESTS,
     REQUEST_SECONDS,

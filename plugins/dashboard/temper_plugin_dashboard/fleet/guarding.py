@@ -89,7 +89,6 @@ class Guard:
 
     async def enter(self, request: Request) -> Response:
         """Begin a session for the token of the body, ``{"token": "..."}``."""
-        _require_own_page(request)
         name = self._sessions.begin(await self._token(request))
         address = address_of(request)
         if name is None:
@@ -118,20 +117,28 @@ class Guard:
 
     async def leave(self, request: Request) -> Response:
         """End the session of the request."""
-        _require_own_page(request)
+        require_own_page(request)
         self._sessions.end(request.cookies.get(COOKIE, ""))
         log.info("session_ended", address=address_of(request))
         response = Response(b"{}", media_type=JSON)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
 
-    async def _token(self, request: Request) -> str:
+    async def document(self, request: Request, bodies: BodyBudget) -> object:
+        """Return the JSON of a body that a page of this server sent. Raises InputError otherwise.
+
+        A form of another site has another type. *bodies* bounds the body.
+        """
+        require_own_page(request)
         if not request.headers.get("content-type", "").startswith(JSON):
             raise InputError(f"the body must be of the type {JSON}")
         try:
-            document = parse_tenant_json(await self._bodies.read(request))
+            return parse_tenant_json(await bodies.read(request))
         except ValueError as error:
             raise InputError("the body is not JSON") from error
+
+    async def _token(self, request: Request) -> str:
+        document = await self.document(request, self._bodies)
         token = document.get("token") if isinstance(document, dict) else None
         if not isinstance(token, str):
             raise InputError('the body must be {"token": "..."}')
@@ -144,7 +151,7 @@ def refusal(status: int, message: str, **options: dict[str, str]) -> Response:
     return Response(body, status, media_type=JSON, **options)  # type: ignore[arg-type]  # headers
 
 
-def _require_own_page(request: Request) -> None:
+def require_own_page(request: Request) -> None:
     """Raise InputError for a request that a page of another origin caused.
 
     Browsers add ``Sec-Fetch-Site`` (Fetch Metadata) and ``Origin`` (RFC 6454).

@@ -20,8 +20,11 @@ NO_ANSWER = "none"
 """The status of a request whose connection ended before its answer."""
 
 
+DONE = "done"
+
+
 class Cause(StrEnum):
-    """Why a page of a node did not get its agent's answer."""
+    """Why an agent did not do what it was asked for."""
 
     REFUSED = "refused"
     NO_ANSWER = "no_answer"
@@ -57,8 +60,11 @@ class Measures:
         self._seconds = Histogram(
             seconds.name, seconds.help, seconds.labels, buckets=BUCKETS, registry=self._registry
         )
+        self._actions = _counter(families.ACTIONS, self._registry)
         for cause in Cause:  # a series that begins with its first count would hide it
             self._failures.labels(cause)
+        for outcome in (DONE, *Cause):
+            self._actions.labels(outcome)
         self._registry.register(SurveyState(survey, streams, clock))
 
     def count(self, path: str, status: int | None, took_s: float) -> None:
@@ -70,6 +76,10 @@ class Measures:
     def count_failure(self, cause: Cause) -> None:
         """Count a request of a node's page that its agent did not answer."""
         self._failures.labels(cause).inc()
+
+    def count_action(self, outcome: str) -> None:
+        """Count an agent that was asked to act, by ``DONE`` or a ``Cause``."""
+        self._actions.labels(outcome).inc()
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""

@@ -27,6 +27,7 @@ class Start:
     reach: str
     every_s: float
     pod_parts: tuple[str, ...]
+    has_actions: bool
     certificate: Path | None
     key: Path | None
     url: str | None
@@ -45,7 +46,11 @@ def start(options: Start) -> None:
     history = _history(options)
     listening = parse_address(options.listen, LISTEN)
     configure_logs(options.log_level)
-    door = AgentDoor(find_access(str(options.kubeconfig or "")), Way(options.reach))
+    door = AgentDoor(
+        find_access(str(options.kubeconfig or "")),
+        Way(options.reach),
+        has_actions=options.has_actions,
+    )
     server = FleetServer(
         door,
         Sessions(tokens),

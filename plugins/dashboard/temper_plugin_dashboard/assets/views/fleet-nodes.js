@@ -1,17 +1,30 @@
 // All nodes of the cluster.
 
-import { html } from "../vendor/htm-preact.js";
+import { html, useState } from "../vendor/htm-preact.js";
 import { count, cpus, duration, moment, percent, text } from "../format.js";
 import { Bar, Loaded, Panel, Table } from "../parts.js";
 import { MODES, NodeLink, NodeState, ORDER } from "../fleet-parts.js";
+import { FleetSafeMode } from "../fleet-safe-mode.js";
 
 const seen = (key) => (row) => row.seen?.[key];
 
+const Choice = ({ node, isChosen, onChange }) =>
+  html`<input type="checkbox" aria-label=${`Choose ${node}`} checked=${isChosen} onChange=${(event) => onChange(node, event.target.checked)} />`;
+
 export function FleetNodes({ fleet }) {
+  const [chosen, setChosen] = useState(() => new Set());
+  const choose = (node, isChosen) => {
+    const next = new Set(chosen);
+    if (isChosen) next.add(node);
+    else next.delete(node);
+    setChosen(next);
+  };
+  const choice = { name: "Chosen", value: (row) => (chosen.has(row.node) ? 1 : 0), show: (row) => html`<${Choice} node=${row.node} isChosen=${chosen.has(row.node)} onChange=${choose} />` };
   return html`
     <${Panel} title="Nodes" path="fleet/nodes" command="kubectl temper status">
       <${Loaded} from=${fleet}>
         ${(document) => html`
+          ${document.actions && html`<${FleetSafeMode} nodes=${document.nodes.map((row) => row.node).filter((node) => chosen.has(node))} />`}
           ${document.notes.map((note) => html`<p class="dim" key=${note}>${note}</p>`)}
           <${Table}
             caption="Nodes of the cluster"
@@ -31,6 +44,7 @@ export function FleetNodes({ fleet }) {
               { name: "CPU pressure", value: seen("cpu_pressure"), show: (row) => percent(row.seen?.cpu_pressure), isNumber: true, help: "Share of the last 10 s in which a task waited for a CPU" },
               { name: "Version", value: (row) => row.version, show: (row) => text(row.version) },
               { name: "Answered (UTC)", value: (row) => row.answered_at, show: (row) => html`${moment(row.answered_at)} <span class="dim">${row.took_s === null ? "" : `in ${duration(row.took_s)}`}</span>` },
+              ...(document.actions ? [choice] : []),
             ]}
           />
         `}
