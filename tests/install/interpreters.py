@@ -5,7 +5,7 @@ from functools import cache
 
 from tests.install.tools import ROOT
 
-VERSIONS = ("3.11", "3.13")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 @cache
