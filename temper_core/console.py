@@ -20,7 +20,7 @@ from temper_core.bounded_memory import bounded_memory
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
 from temper_core.finite_range import FiniteRange
 from temper_core.result_formats import document_text, output_formats
-from temper_core.saved_files import SavedFile, save_text
+from temper_core.saved_files import SavedFile, save_picture, save_text
 from temper_core.standard_output import write_bytes
 from temper_core.suggestions import did_you_mean, similar
 from temper_core.visible_text import own_sequences, printable, visible
@@ -62,6 +62,7 @@ __all__ = [
     "printable",
     "read_settings",
     "results_console",
+    "save_picture",
     "save_text",
     "settings_option",
     "shown",

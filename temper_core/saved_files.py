@@ -3,12 +3,23 @@
 Public through ``temper_core.console``.
 """
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import click
 
 from temper_core.errors import InputError
+from temper_core.visible_text import printable
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>:root {{ color-scheme: light dark }} body {{ margin: 1em }} svg {{ max-width: 100% }}</style>
+</head><body>
+{picture}
+</body></html>
+"""
 
 
 class SavedFile(click.Path):
@@ -38,3 +49,13 @@ def save_text(path: Path, text: str) -> None:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     click.echo(f"temper: wrote {path}", err=True)
+
+
+def save_picture(path: Path, title: str, picture: str) -> None:
+    """Write the SVG *picture*, in a page of its own if *path* ends in ``.html``.
+
+    The page loads nothing, and runs no script. Raise InputError if it cannot be written.
+    """
+    if path.suffix == ".html":
+        picture = PAGE.format(title=escape(printable(title)), picture=picture)
+    save_text(path, picture)

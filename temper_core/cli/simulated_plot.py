@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from temper_core.saved_files import save_text
+from temper_core.saved_files import save_picture
 from temper_core.visible_text import printable
 
 WIDTH, LEFT, RIGHT, TOP = 960, 220, 20, 34
@@ -32,14 +32,6 @@ text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222 }
   .axis { stroke: #444 } .change { stroke: #e6e6e6 }
 }
 """
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<style>:root {{ color-scheme: light dark }} body {{ margin: 1em }} svg {{ max-width: 100% }}</style>
-</head><body>
-{picture}
-</body></html>
-"""
 
 
 @frozen
@@ -54,10 +46,7 @@ class Span:
 
 def save_plot(path: Path, document: Mapping[str, Any]) -> None:
     """Write the picture of a simulation, by its JSON *document*. Raise InputError if it cannot."""
-    picture = plot(document)
-    if path.suffix == ".html":
-        picture = PAGE.format(title=_text(_head(document)), picture=picture)
-    save_text(path, picture)
+    save_picture(path, _head(document), plot(document))
 
 
 def plot(document: Mapping[str, Any]) -> str:

@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
+from click import BadParameter
 from click.testing import CliRunner
 
 from temper_core import InputError
 from temper_plugin_power.commands.power import command
 from tests.patience import PATIENCE_S
 
+SVG = "{http://www.w3.org/2000/svg}"
 SMALL = ("--hours", "4", "--nodes", "4", "--jobs-per-hour", "40")
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
@@ -83,3 +86,44 @@ def test_ctrl_c_on_a_terminal_ends_it_without_a_traceback():
 
     assert process.returncode == 130
     assert (out, b"Traceback" in shown) == (b"", False)
+
+
+def bars(path):
+    """Return the widths of the bars in the picture, figure by figure."""
+    picture = ET.fromstring(path.read_text())
+    widths = [float(each.get("width")) for each in picture.iter(f"{SVG}rect")]
+    return [widths[at : at + 3] for at in range(0, len(widths), 3)]
+
+
+def test_the_picture_has_a_bar_for_each_arm_as_long_as_its_mean(tmp_path):
+    path = tmp_path / "day.svg"
+    done = simulated("--seeds", "2", "--output", "json", "--save", str(path))
+    arms = json.loads(done.stdout)["arms"].values()
+
+    drawn = bars(path)
+
+    names = list(next(iter(arms)))
+    assert len(drawn) == len(names)
+    for name, widths in zip(names, drawn, strict=True):
+        means = [arm[name]["mean"] for arm in arms]
+        shares = [width * sum(means) for width in widths]
+        assert shares == pytest.approx(
+            [mean * sum(widths) for mean in means], rel=0.01, abs=0.1 * sum(means)
+        )
+
+
+def test_the_picture_says_that_it_is_a_simulation_and_loads_nothing(tmp_path):
+    path = tmp_path / "day.html"
+
+    simulated("--seeds", "1", "--save", str(path))
+
+    page = path.read_text()
+    assert page.startswith("<!doctype html>")
+    assert "default-src 'none'" in page
+    assert "A simulation and no measurement: 1 seed, without intervals" in page
+    assert "<line" not in page
+
+
+def test_a_picture_of_another_kind_is_refused(tmp_path):
+    with pytest.raises(BadParameter, match=r"must end in \.svg or \.html"):
+        simulated("--save", str(tmp_path / "day.png"))

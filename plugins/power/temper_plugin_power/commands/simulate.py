@@ -1,6 +1,7 @@
 """``temper power simulate``: a synthetic day of jobs, with and without power profiles."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,15 +12,18 @@ from temper_core.console import (
     EXIT_CLEAN,
     FiniteRange,
     Progress,
+    SavedFile,
     columns,
     output_option,
     print_json,
+    save_picture,
 )
 from temper_plugin_power.simulating.arms import QUEUE, STATIC, Arm, Fleet, Policy
 from temper_plugin_power.simulating.comparing import Comparison, compare
 from temper_plugin_power.simulating.intervals import Interval
 from temper_plugin_power.simulating.jobs import KINDS, Day, mean_cores
 from temper_plugin_power.simulating.physics import CORE_USE, SLOWED_BY, Machine
+from temper_plugin_power.simulating.plot import plot
 
 SCHEMA_VERSION = 1
 MOST_LOAD = 0.9
@@ -72,6 +76,11 @@ HEADS = ("FIGURE", "UNCAPPED", "WITHOUT PROFILES", "WITH PROFILES", "WITH - WITH
     show_default=True,
     help="The share of the jobs whose profile is made up anew, right or wrong.",
 )
+@click.option(
+    "--save",
+    type=SavedFile(".svg", ".html"),
+    help="Also draw the figures of the arms into this file, as .svg or .html.",
+)
 @output_option
 def simulate_command(  # noqa: PLR0913 - one for each option
     *,
@@ -84,6 +93,7 @@ def simulate_command(  # noqa: PLR0913 - one for each option
     performance_share: float,
     eco_pct: float,
     wrong: float,
+    save: Path | None,
     output: str,
 ) -> int:
     """Simulate a day of jobs on capped nodes, with and without power profiles.
@@ -111,6 +121,9 @@ def simulate_command(  # noqa: PLR0913 - one for each option
 
     compared = compare(day, fleet, range(first_seed, first_seed + seeds), tick)
     progress.end(f"simulated {len(shown)} days")
+    if save is not None:
+        title = f"A simulation and no measurement: {_basis(compared)}"
+        save_picture(save, title, plot(compared, title))
     if output == "json":
         print_json(as_document(compared, day, fleet))
     else:
@@ -128,9 +141,12 @@ def as_text(compared: Comparison) -> str:
         )
         for name in compared.difference
     ]
+    return "\n".join([*columns(HEADS, rows), "", _basis(compared), MODEL])
+
+
+def _basis(compared: Comparison) -> str:
     count = len(compared.seeds)
-    basis = "1 seed, without intervals" if count == 1 else f"{count} seeds, intervals of 95 %"
-    return "\n".join([*columns(HEADS, rows), "", basis, MODEL])
+    return "1 seed, without intervals" if count == 1 else f"{count} seeds, intervals of 95 %"
 
 
 def as_document(compared: Comparison, day: Day, fleet: Fleet) -> Mapping[str, Any]:
