@@ -23,6 +23,8 @@ EMPTY = (
 )
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != NOTES}
 """Without the guard of the machine's own places: these are the host's own."""
+OWN_RUN = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")
+"""Runs a command with an empty /run of its own: captures lock a file in /run/temper."""
 CHILDREN = "/proc/{pid}/task/{pid}/children"
 """Of a kernel with CONFIG_PROC_CHILDREN."""
 WAIT = "echo ready; exec cat"

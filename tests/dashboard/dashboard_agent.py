@@ -12,12 +12,10 @@ from pathlib import Path
 
 from attrs import define, field
 
-from tests.own_host import ENVIRONMENT, has_own_hosts
+from tests.own_host import ENVIRONMENT, OWN_RUN, has_own_hosts
 from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
-OWN_RUN = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")
-"""Captures lock a file in /run/temper."""
 TOKEN = "0123456789abcdef"
 PROCESS = "dash-shop"
 HOSTILE_NAME = "<img src=x>"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 
+from tests.own_host import ENVIRONMENT, OWN_RUN
 from tests.patience import PATIENCE_S
 from tests.signals import ignoring
 
@@ -18,10 +19,20 @@ TEMPER = str(Path(sys.executable).with_name("temper"))
 class RunningAgent:
     """An agent in a directory of its own; with *looks* false it has to hear of everything.
 
-    It observes only, unless *enforces* has it run an engine where the kernel can.
+    It observes only, unless *enforces* has it run an engine where the kernel can. With *own_run* it
+    has a /run of its own, which takes root.
     """
 
-    def __init__(self, directory, *options, settings="", looks=True, ignored=(), enforces=False):
+    def __init__(
+        self,
+        directory,
+        *options,
+        settings="",
+        looks=True,
+        ignored=(),
+        enforces=False,
+        own_run=False,
+    ):
         self.directory = directory
         self.path = directory / "agent.toml"
         period_s, poll_s, file_poll_s = (0.5, 0.2, 1.0) if looks else (60, 3600, 3600)
@@ -31,10 +42,11 @@ class RunningAgent:
             f"[observe]\nperiod_s = {period_s}\n[pods]\npoll_s = {poll_s}\n{settings}"
         )
         options = options if enforces else ("--observe-only", *options)
-        command = [TEMPER, "agent", "--settings", str(self.path), *options]
+        under, environment = (OWN_RUN, ENVIRONMENT) if own_run else ((), None)
+        command = [*under, TEMPER, "agent", "--settings", str(self.path), *options]
         self.log = (directory / "log").open("w")
         with ignoring(ignored):
-            self.process = subprocess.Popen(command, stderr=self.log)
+            self.process = subprocess.Popen(command, stderr=self.log, env=environment)
         self.socket = directory / "run" / "agent.sock"
         transport = httpx2.HTTPTransport(uds=str(self.socket))
         self.client = httpx2.Client(

@@ -29,8 +29,8 @@ OTHER = 12345
 class TrainRun:
     """``temper train run`` for the pod ``spin``, in a directory of its own."""
 
-    def __init__(self, agent, directory):
-        self.agent = agent
+    def __init__(self, agent, directory, *, is_traced=False):
+        self.agent, self.is_traced = agent, is_traced
         self.profile = directory / "shop.toml"
         self.profile.write_text(PROFILE)
         self.artifacts = directory / "artifacts"
@@ -52,7 +52,8 @@ class TrainRun:
             "--settings": self.agent.path,
         }
         pairs = [str(part) for pair in given.items() for part in pair]
-        return [TEMPER, "train", "run", *pairs, *map(str, options)]
+        untraced = [] if self.is_traced else ["--no-trace"]
+        return [TEMPER, "train", "run", *pairs, *untraced, *map(str, options)]
 
     def run(self, *options, **given):
         command = self.command(*options, **given)

@@ -91,6 +91,7 @@ _OPTIONS = (
         help="CPUs that other pods may wait for in addition, before a trial ends.",
     ),
     click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True),
+    click.option("--no-trace", is_flag=True, help="Take no kernel trace of the arms at the end."),
     click.option("--rehearse", is_flag=True, help="Also on an agent that only observes."),
 )
 

@@ -3,12 +3,12 @@
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-from attrs import asdict, define
+from attrs import asdict, define, evolve
 
 from temper_core import TemperError
 from temper_core.console import (
@@ -17,6 +17,7 @@ from temper_core.console import (
     printable,
 )
 from temper_plugin_trainer.commands.profile_origin import Origin
+from temper_plugin_trainer.refining.arm_traces import NOT_ASKED, ArmTrace, ArmTraces, untraced
 from temper_plugin_trainer.refining.arms import Arms, Pace, require_wanted
 from temper_plugin_trainer.refining.benchmark import BETTER, Asked, Measured
 from temper_plugin_trainer.refining.benchmark_runs import Benchmark
@@ -156,11 +157,19 @@ class TrainingRun:
         shown = _Shown(plan, arms, progress)
         session = Session(plan, journal, arms, shown.visit, shown.trial)
         outcome = session.run()
-        self._record(outcome, session, first)
+        self._record(outcome, session, first, self._traces(outcome, arms, progress))
 
-    def _record(self, outcome: Outcome, session: Session, first: Measured) -> None:
+    def _traces(self, outcome: Outcome, arms: Arms, progress: Progress) -> tuple[ArmTrace, ...]:
+        if self.options["no_trace"]:
+            return untraced(NOT_ASKED)
+        progress.show("tracing the arms, which is not measured")
+        return ArmTraces(arms, self.directory).of(outcome)
+
+    def _record(
+        self, outcome: Outcome, session: Session, first: Measured, traces: Sequence[ArmTrace]
+    ) -> None:
         """Write the report, the result, the plot and the profile, and exit with the verdict."""
-        setting = self._setting(session, first)
+        setting = evolve(self._setting(session, first), traces=traces)
         best = ""
         if outcome.is_better:
             best = trained_profile(outcome, self.origin.table, setting)

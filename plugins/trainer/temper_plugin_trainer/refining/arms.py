@@ -85,8 +85,11 @@ class Arms:
     _until: float = field(default=0.0, init=False)
     _others: OthersWait = field(factory=lambda: OthersWait(""), init=False)
 
-    def answer(self, visit: Visit) -> Reading:
-        """Measure *visit*. Raises RunInterruptedError, and BenchmarkError for the baseline."""
+    def answer(self, visit: Visit, begins: Callable[[], None] = lambda: None) -> Reading:
+        """Measure *visit*. Raises RunInterruptedError, and BenchmarkError for the baseline.
+
+        *begins* is called when the arm is in force, right before the first run.
+        """
         if not visit.is_confirmation and self._is_out_of_time:
             why = f"--minutes {self.minutes:g} have passed"
             return Reading(None, why, Verdict.OUT_OF_TIME)
@@ -94,6 +97,7 @@ class Arms:
         try:
             self._put_in_force(visit)
             self._others = OthersWait(self.door.look().at)
+            begins()
             values = [self._measured(visit) for _ in range(visit.runs)]
         except NotInForceError as error:
             return Reading(None, str(error), Verdict.NOT_IN_FORCE)
@@ -128,7 +132,7 @@ class Arms:
         while (left_s := self.opens_in()) > 0.0:
             self.close()
             self.waiting(f"the window opens in {left_s / MINUTE_S:.0f} minutes")
-            self._wait(min(left_s, WINDOW_POLL_S))
+            self.wait(min(left_s, WINDOW_POLL_S))
 
     @property
     def _is_stock(self) -> bool:
@@ -144,7 +148,7 @@ class Arms:
         seconds = needed_s + self.pace.warm_up_s + self.pace.in_force_within_s
         self._begin(visit.variant, min(LONGEST_TRIAL_S, seconds))
         self._wait_until_in_force(visit.variant)
-        self._wait(self.pace.warm_up_s)
+        self.wait(self.pace.warm_up_s)
 
     @property
     def _is_out_of_time(self) -> bool:
@@ -178,7 +182,7 @@ class Arms:
             self.waiting(why)
             if time.monotonic() > ends_at:
                 self._give_up(why)
-            self._wait(POLL_S)
+            self.wait(POLL_S)
 
     def _obstacle(self, variant: Variant) -> str:
         if variant.is_stock:
@@ -204,7 +208,8 @@ class Arms:
             )
         raise NotInForceError(f"not in force within {self.pace.in_force_within_s:g} s: {why}")
 
-    def _wait(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
+        """Wait. Raise RunInterruptedError if the run has to end meanwhile."""
         ends_at = time.monotonic() + seconds
         while True:
             require_wanted(self.aborted)

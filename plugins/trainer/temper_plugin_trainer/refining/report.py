@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core.console import printable
+from temper_plugin_trainer.refining.arm_traces import ArmTrace
 from temper_plugin_trainer.refining.climb import (
     CALIBRATIONS,
     CONFIRMATIONS,
@@ -44,6 +45,7 @@ class Setting:
     bundles: Sequence[tuple[str, str]] = ()
     groups: Sequence[str] = ()
     untold: Sequence[str] = ()
+    traces: Sequence[ArmTrace] = ()
 
 
 def sha256_of(path: Path) -> str:
@@ -67,6 +69,7 @@ def report(outcome: Outcome, setting: Setting) -> str:
         _confirmation(outcome, setting),
         _against_stock(outcome),
         _groups(setting),
+        _traces(setting),
         _unknown(outcome, setting),
     )
     return "\n".join(line for part in parts for line in part)
@@ -177,6 +180,21 @@ def _against_stock(outcome: Outcome) -> Iterator[str]:
 def _groups(setting: Setting) -> Iterator[str]:
     if setting.groups:
         yield from ("## Groups", "", *(f"- {_plain(line)}" for line in setting.groups), "")
+
+
+def _traces(setting: Setting) -> Iterator[str]:
+    if not setting.traces:
+        return
+    yield from ("## Traces", "")
+    for trace in setting.traces:
+        if trace.reason:
+            yield f"- {trace.arm}: no trace. {_plain(trace.reason)}."
+        else:
+            yield (
+                f"- [{trace.file}]({trace.file}): {trace.seconds:.2f} s, {trace.events} events, "
+                f"{trace.bytes} bytes, ended by {_plain(trace.ended_by)}, SHA-256 `{trace.sha256}`"
+            )
+    yield ""
 
 
 def _unknown(outcome: Outcome, setting: Setting) -> Iterator[str]:

@@ -98,12 +98,12 @@ class Session:
         return Reading(None, text(row, "why"), Verdict(text(row, "verdict")))
 
 
-def write_atomically(path: Path, content: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Put *content* in place of the file at *path*, whole or not at all. Raise InputError."""
     new = path.with_name(f".{path.name}.new")
     try:
-        with new.open("w", encoding="utf-8") as file:
-            file.write(content)
+        with new.open("wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         new.replace(path)
