@@ -4,6 +4,7 @@ No kubelet is there, so ``kubectl exec`` runs the agent's command on this machin
 tried on a node: ``tests/kubernetes/node``. Its refusals are those of the API server here.
 """
 
+import json
 import os
 import shlex
 import shutil
@@ -186,6 +187,9 @@ def test_a_run_finds_the_planted_optimum_and_prints_it_as_values_for_the_chart(l
     assert (file, profile.id) == ("shop.toml", "shop")
     assert {group.name: str(group.treatment) for group in profile.thread_groups} == BEST
     assert text == (local.artifacts / "shop/profile.toml").read_text()
+    (shown,) = local.agent.get("/training").json()["results"]
+    kept = json.loads((local.artifacts / "shop/result.json").read_text())
+    assert {**shown, "at": None} == {**kept, "at": None}
     assert f"# {local.pod} on {local.node}: the profile is better" in done.stdout
     assert local.trials() == local.relays() == []
 
