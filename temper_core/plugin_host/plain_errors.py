@@ -30,6 +30,8 @@ from temper_core.plugin_host.plugin_threads import AbandonedCall
 
 LONGEST_REASON = 300
 """Characters of a reason. A longer one is truncated."""
+LONGEST_PLACE = 100
+"""Characters of a file's name, a line and a function."""
 LONGEST_TEXT = 10_000
 """Characters of the text of an error that the contract allows, such as a refused document's."""
 MOST_PROBLEMS = 100
@@ -58,7 +60,8 @@ class PlainFailure:
 
     Attributes:
         kind: The name of the exception's type.
-        reason: Type and message in one line of at most ``LONGEST_REASON`` characters.
+        reason: Type and message in one line of at most ``LONGEST_REASON`` characters, and the
+            innermost frame: ``KeyError: 'x' (page.py:4 in collect)``. Errors of Temper have none.
         traceback: The innermost frames of the exception and its causes, a line each.
         error: A copy, if the exception is one of Temper's. Its type is exactly one of the core's.
 
@@ -75,7 +78,7 @@ def failure_of(error: BaseException) -> PlainFailure:
     kind = _kind_of(error)
     return PlainFailure(
         kind,
-        describe(error),
+        f"{describe(error)}{_guarded(lambda: _place(error), '')}",
         _guarded(lambda: "\n".join(_traceback(error)), ""),
         _guarded(lambda: _copied(error), None),
     )
@@ -153,6 +156,19 @@ def _traceback(error: BaseException) -> Iterator[str]:
         cause = next_cause
         if cause is not None:
             yield "caused by:"
+
+
+def _place(error: BaseException) -> str:
+    """Return where *error* was raised, for an author who sees one line. Empty if unknown."""
+    entry = _read("__traceback__", error)
+    if entry is None or issubclass(type(error), TemperError):
+        return ""
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    code = entry.tb_frame.f_code
+    file = plain_text(code.co_filename).rpartition("/")[2]
+    place = _one_line(f"{file}:{entry.tb_lineno} in {plain_text(code.co_name)}")
+    return f" ({place[:LONGEST_PLACE]})"
 
 
 def _frames(entry: TracebackType | None) -> Iterator[str]:

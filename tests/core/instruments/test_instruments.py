@@ -124,7 +124,8 @@ def test_one_that_fails_is_set_aside_alone_and_still_closed_is_the_other(instrum
     assert len(opened["good"].told) == 4
     assert opened["good"].is_closed
     (state,) = [state for state in host.states() if state.name == "plugin-bad"]
-    assert state.lost == ("instrument bad, tell: ZeroDivisionError",)
+    (lost,) = state.lost
+    assert lost.startswith("instrument bad, tell: ZeroDivisionError (test_instruments.py:")
 
 
 def test_one_that_cannot_be_opened_is_named_and_the_others_go_on(instruments_of):
@@ -262,7 +263,6 @@ def test_checks_come_with_their_plugin_and_what_cannot_be_asked_is_unknown(instr
     checks = dict(instruments.checks())
 
     assert checks["plugin-shop"] == db
-    assert checks["plugin-bad"] == Check(
-        "bad", CheckState.UNKNOWN, "failed: ZeroDivisionError: division by zero"
-    )
+    assert checks["plugin-bad"].state is CheckState.UNKNOWN
+    assert checks["plugin-bad"].detail.startswith("failed: ZeroDivisionError: division by zero (")
     assert checks["plugin-odd"].state is CheckState.UNKNOWN

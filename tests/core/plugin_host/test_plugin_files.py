@@ -87,7 +87,7 @@ def test_a_broken_file_is_set_aside_and_the_next_one_works(directory, host_of):
 
     host = host_of()
 
-    assert state_of(host, "broken").failure == "ValueError: no licence"
+    assert state_of(host, "broken").failure == "ValueError: no licence (broken.py:1 in <module>)"
     assert "at_most_3" in invariants(host)
 
 
@@ -134,7 +134,7 @@ def test_a_pipe_without_a_writer_does_not_stop_the_agent(directory, host_of):
 
     host = host_of()
 
-    assert state_of(host, "pipe").failure == "ValueError: is no regular file"
+    assert state_of(host, "pipe").failure.startswith("ValueError: is no regular file")
     assert "at_most_3" in invariants(host)
 
 
