@@ -3,6 +3,7 @@
 The clock is virtual, so that the noise of the measurements is the guest's own.
 """
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,11 +25,22 @@ CLAIMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Walked:
+@pytest.fixture(scope="module", params=["processes", "threads"])
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
     share = tmp_path_factory.mktemp("training")
     machine = ("--virtual-time", "--cpus", "4", "--timeout", "3600")
-    return walk_in_guest(share, machine, (sys.executable, TRAINING), TEMPER_VM_FILL="8")
+    program = (sys.executable, TRAINING)
+    if request.param == "threads":
+        compile_pool(share / "pool")
+        program = (*program, "--pool", "/share/pool")
+    return walk_in_guest(share, machine, program, TEMPER_VM_FILL="8")
+
+
+def compile_pool(program: Path) -> None:
+    """Compile the program whose noise comes from threads of its own."""
+    source = TRAINING / "pool.c"
+    command = ["cc", "-O1", "-Wall", "-Werror", "-pthread", "-o", program, source]
+    subprocess.run(command, check=True)
 
 
 @pytest.mark.parametrize("claim", CLAIMS)

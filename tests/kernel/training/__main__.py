@@ -1,16 +1,19 @@
 """Runs in the guest as root: ``python tests/kernel/training --engine PATH``.
 
-``temper train run`` refines a profile of a pod with noise of its own. While each measurement is
-taken, the layers of the pod's processes are read from the engine's own record.
+``temper train run`` refines a profile of a pod with noise of its own: processes, or with ``--pool
+PROGRAM`` the threads of one process. While each measurement is taken, the layers of the pod's
+threads are read from the engine's own record.
 """
 
 import argparse
 import json
+import math
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -23,10 +26,11 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "examples/demo"))
 
 import agent as demo_agent
 import kernel
+import pod as processes
+import pool
 from attrs import frozen
 from layers import Layers
 from outcomes import Report
-from pod import CGROUP, PROFILE, Pod
 
 from temper_core import parse_profile
 
@@ -35,10 +39,8 @@ PYTHON, BENCHMARK = ".venv/bin/python", "tests/kernel/training/benchmark.py"
 SOCKET = demo_agent.DIRECTORY / "benchmark.sock"
 TIER, OPEN = "critical", "open"
 ARMS = BASELINE, WHOLE = "the tier alone", "the whole profile"
-POD = "served"
 LEAST_CHANGES = 10
 MOST_SHOWN = 3_000
-DIGITS = 3
 # Without the linter: in a guest of two cores it reports open_reserve of the system layer from time
 # to time, also with the tier alone, and a violation ends a trial.
 SETTINGS = """
@@ -65,6 +67,19 @@ cpu_request = "1"
 listen = "{address}"
 """
 LOOK_AFTER_S = 0.25
+
+
+Pod = processes.Pod | pool.Pod
+
+
+@frozen
+class Shape:
+    """What is trained: the name of pod and profile, the first profile, and how the pod starts."""
+
+    name: str
+    profile: str
+    start: Callable[[], Pod]
+    trials: int
 
 
 @frozen
@@ -128,8 +143,11 @@ class Judged:
 
     def pairs(self) -> list[tuple[str, Look]]:
         """Return what each measurement of the journal is of, and the look at that time."""
-        rows, measured = self.journal, [round(look.value, DIGITS) for look in self.looks]
-        if [round(row.get("value", 0.0), DIGITS) for row in rows] != measured:
+        rows = self.journal
+        values = [
+            (row.get("value", 0.0), look.value) for row, look in zip(rows, self.looks, strict=False)
+        ]
+        if len(rows) != len(self.looks) or not all(math.isclose(*pair) for pair in values):
             return []
         return [(row["change"], look) for row, look in zip(rows, self.looks, strict=True)]
 
@@ -138,17 +156,17 @@ class Judged:
         return [look for each, look in self.pairs() if each == change]
 
 
-def train(artifacts: Path) -> "subprocess.CompletedProcess[str]":
+def train(artifacts: Path, shape: Shape) -> "subprocess.CompletedProcess[str]":
     """Run the command to its end."""
     profile = demo_agent.DIRECTORY / "first.toml"
-    profile.write_text(PROFILE)
+    profile.write_text(shape.profile)
     options = {
-        "--pod": POD,
+        "--pod": shape.name,
         "--profile": profile,
         "--benchmark": f"{PYTHON} -I -S {BENCHMARK} {SOCKET}",
         "--metric": "round",
         "--artifacts": artifacts,
-        "--trials": 1,
+        "--trials": shape.trials,
         "--blocks": 8,
         "--warm-up": 0,
         "--settings": demo_agent.SETTINGS,
@@ -199,22 +217,22 @@ def judge_end(report: Report, agent: demo_agent.Agent, before: Look, after: Look
     report.claim("nothing_left", not is_left and after.noisy == before.noisy, measured)
 
 
-def walk(engine: Path, report: Report, share: Path) -> None:
+def walk(engine: Path, report: Report, share: Path, shape: Shape) -> None:
     """Train under the engine, and judge."""
     demo_agent.DIRECTORY.mkdir(exist_ok=True)
-    given = {"address": demo_agent.ADDRESS, "cgroup": CGROUP.name, "pod": POD}
+    given = {"address": demo_agent.ADDRESS, "cgroup": processes.CGROUP.name, "pod": shape.name}
     demo_agent.SETTINGS.write_text(SETTINGS.format(engine=engine, **given))
-    pod = Pod()
+    pod = shape.start()
     agent = demo_agent.Agent(demo_agent.PATIENT)
     agent.wait_for("enforcing")
     report.tell("the agent enforces")
     measurements = Measurements(pod, report)
     before = measurements.taken()
-    done = train(share / "training-artifacts")
+    done = train(share / "training-artifacts", shape)
     report.tell(done.stdout + done.stderr[-MOST_SHOWN:])
     # The first measurement only tells the command that the benchmark works.
     looks = measurements.looks[1:]
-    judge(report, Judged(done, share / "training-artifacts" / POD, looks))
+    judge(report, Judged(done, share / "training-artifacts" / shape.name, looks))
     agent.settled()
     judge_end(report, agent, before, measurements.taken())
     pod.end()
@@ -222,16 +240,24 @@ def walk(engine: Path, report: Report, share: Path) -> None:
     report.claim("released", kernel.state() == "disabled", f"sched_ext is {kernel.state()}")
 
 
+def shape_of(program: Path | None) -> Shape:
+    """Return the pool of threads that *program* is, or the pod of processes."""
+    if program is None:
+        return Shape("served", processes.PROFILE, processes.Pod, trials=1)
+    return Shape(pool.NAME, pool.PROFILE, lambda: pool.Pod(program), trials=2)
+
+
 def main() -> None:
     """Walk. The exit code is 1 if a claim does not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", type=Path, required=True)
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--pool", type=Path)
     options = parser.parse_args()
     report = Report(options.report)
     share = options.report.parent if options.report else Path.cwd()
     try:
-        walk(options.engine, report, share)
+        walk(options.engine, report, share, shape_of(options.pool))
     except kernel.NotInTime as missed:
         report.claim("in_time", False, str(missed))
         report.tell(demo_agent.last_words())
