@@ -76,9 +76,10 @@ class PlainFailure:
 def failure_of(error: BaseException) -> PlainFailure:
     """Return *error* as a plain record. Raise AbandonedCall only."""
     kind = _kind_of(error)
+    place = _guarded(lambda: _place(error), "")
     return PlainFailure(
         kind,
-        f"{describe(error)}{_guarded(lambda: _place(error), '')}",
+        f"{_shortened(describe(error), LONGEST_REASON - len(place))}{place}",
         _guarded(lambda: "\n".join(_traceback(error)), ""),
         _guarded(lambda: _copied(error), None),
     )
@@ -90,7 +91,11 @@ def describe(error: BaseException) -> str:
     if not issubclass(type(error), TemperError):
         kind = _kind_of(error)
         line = f"{kind}: {line}" if line else kind
-    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+    return _shortened(line, LONGEST_REASON)
+
+
+def _shortened(line: str, most: int) -> str:
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _guarded(read: Callable[[], Any], otherwise: Any) -> Any:  # noqa: ANN401 - of any type

@@ -75,9 +75,21 @@ def agent_answers():
         "/trace": {"id": "one"},
         "/rightsize": {"containers": [a_container()]},
         "/traces": {"traces": [a_trace()]},
+        "/training": {"results": [a_training()]},
         "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
     }
     return {path: Poison(SPARED).document(document) for path, document in plain.items()}
+
+
+def a_training():
+    arm = {"change": "the tier alone", "median": 1.0, "others_wait": 0.1}
+    trial = {
+        "candidate": arm, "against": arm, "blocks": 4, "gain": 0.1, "verdict": "kept", "why": "x",
+    }  # fmt: skip
+    return {
+        "workload": "shop", "date": "2026-03-02", "verdict": "better", "trials": [trial],
+        "confirmation": trial,
+    }  # fmt: skip
 
 
 def a_trace():

@@ -170,6 +170,7 @@ COMMANDS = {
         ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
         ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
     ],
+    "train results": [SETTINGS, (*SETTINGS, "--output", "json")],
     "train run": [
         (
             *("--pod", ARGUMENT, "--benchmark", ARGUMENT, "--metric", ARGUMENT),

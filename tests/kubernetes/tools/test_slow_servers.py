@@ -1,6 +1,7 @@
 """API servers that are slow, busy, half there, or behind something else that answers."""
 
 import json
+import re
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -201,7 +202,7 @@ def test_a_list_that_trickles_is_left_after_a_while(
     done = here("k8s", "status", "--kubeconfig", kubeconfig_to(server_that_trickles))
 
     assert (done.returncode, done.stderr.count("\n")) == (3, 1)
-    assert "the answer was not complete after 0.3 s" in done.stderr
+    assert re.search(r"the answer was not complete after 0\.[23]\d* s", done.stderr)
 
 
 @pytest.fixture

@@ -54,12 +54,12 @@ def _add(shown: Any, trial: Row) -> None:  # noqa: ANN401 - a table of rich
     why = f": {text(trial, 'why')}" if text(trial, "why") else ""
     gain = number(trial, "gain")
     shown.add_row(
-        text(candidate, "change"),
-        text(against, "change"),
+        printable(text(candidate, "change")),
+        printable(text(against, "change")),
         str(int(number(trial, "blocks") or 0)),
         "-" if gain is None else f"{100 * gain:+.1f} %",
         f"{_waits(candidate)}, {_waits(against)} before",
-        f"{text(trial, 'verdict')}{why}",
+        printable(f"{text(trial, 'verdict')}{why}"),
     )
 
 
