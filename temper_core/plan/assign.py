@@ -59,7 +59,13 @@ def _assignment(
         return Assignment(pod, tier, f"{reason}; {system}", is_system=True)
     if too_large := _why_too_large(pod, machine):
         asks_nothing = evolve(pod, cpu_request_millis=0, cpu_limit_millis=0)
-        return Assignment(asks_nothing, tier, f"{reason}; {too_large}", too_large=too_large)
+        return Assignment(
+            asks_nothing,
+            tier,
+            f"{reason}; {too_large}",
+            profile_reason="not looked for, as no kubelet accepts the pod here",
+            too_large=too_large,
+        )
     choice = catalogue.choose(pod, machine, detect)
     return Assignment(pod, tier, reason, choice.loaded, choice.reason, profile_code=choice.code)
 

@@ -194,6 +194,9 @@ def _notes_about(
 def _changes(
     plan: LayerPlan, settings: Settings, assignment: Assignment, places: Iterable[ExplainedPlace]
 ) -> Iterator[str]:
+    if assignment.too_large:
+        yield "a node with as many CPUs as it requests would run it"
+        return
     yield from _tier_changes(assignment, settings)
     yield from _yield_changes(plan, assignment)
     capacity = Capacity.of(plan.machine, settings.plan.reserve_cores)

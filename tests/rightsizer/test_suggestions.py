@@ -1,13 +1,14 @@
 """Suggestions for containers with hot threads, and the workload profile of a report."""
 
 import pytest
-from attrs import asdict
+from attrs import asdict, evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import (
     Assignment,
     InputError,
+    Origin,
     Tier,
     Treatment,
     WorkloadProfile,
@@ -55,6 +56,22 @@ def kinds(advice, treatment):
 )
 def test_a_hot_thread_needs_a_tier_that_fences_and_an_exclusive_group(treatment, expected):
     assert kinds(advice_on(*HOT), treatment) == expected
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [
+        (Origin.KUBERNETES, "give the pod the PriorityClass of high"),
+        (Origin.WORKLOAD, 'set tier = "high" in its [[workloads]] rule'),
+        (Origin.UNIT, 'give it a [[workloads]] rule with tier = "high"'),
+    ],
+)
+def test_what_raises_the_tier_depends_on_the_origin(origin, said):
+    assignment = Assignment(evolve(make_pod(), origin=origin), Tier.NORMAL, "a rule")
+
+    (tier, _) = suggestions(advice_on(*HOT), treatment_of(assignment))
+
+    assert tier.reason.endswith(said)
 
 
 def test_without_a_hot_thread_nothing_is_suggested():

@@ -96,6 +96,7 @@ def test_a_pod_that_no_kubelet_accepts_here_counts_as_nothing(pod):
         "so it counts as nothing"
     )
     assert found.reason.endswith(found.too_large)
+    assert found.profile_reason == "not looked for, as no kubelet accepts the pod here"
 
 
 @pytest.mark.parametrize(

@@ -287,3 +287,13 @@ def test_a_long_annotation_names_no_profile_whose_id_it_begins_with(pod):
 
     assert wanted.startswith(longest)
     assert wanted != longest
+
+
+def test_of_a_pod_that_is_too_large_neither_its_annotation_nor_its_size_is_advised(plan, pod):
+    annotations = {PROFILE_ANNOTATIONS[0]: "mysql-innodb"}
+    made = plan(pod("huge", HIGH, 1_000_000, annotations=annotations))
+
+    found = explained(made, "huge")
+
+    assert found.profile_reason == "not looked for, as no kubelet accepts the pod here"
+    assert found.changes == ("a node with as many CPUs as it requests would run it",)

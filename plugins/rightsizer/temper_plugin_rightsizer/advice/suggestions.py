@@ -8,6 +8,10 @@ from attrs import frozen
 from temper_core import FENCING_TIERS, Tier
 from temper_plugin_rightsizer.advice.records import Advice, Verdict
 
+BY_PRIORITY = "give the pod the PriorityClass of high"
+BY_RULE = 'set tier = "high" in its [[workloads]] rule'
+BY_NEW_RULE = 'give it a [[workloads]] rule with tier = "high"'
+
 
 class SuggestionKind(StrEnum):
     """The suggested change."""
@@ -22,12 +26,13 @@ class PodTreatment:
 
     ``tier`` is empty if it is not known, or if the pod is in the system layer. ``profile`` is the
     id of its workload profile, or empty. ``has_exclusive_group`` is whether that has a thread group
-    with the treatment ``exclusive``.
+    with the treatment ``exclusive``. ``raised_by`` says how the pod gets the tier high.
     """
 
     tier: str = ""
     profile: str = ""
     has_exclusive_group: bool = False
+    raised_by: str = BY_PRIORITY
 
 
 @frozen
@@ -56,7 +61,7 @@ def _suggested(advice: Advice, now: PodTreatment) -> Iterator[Suggestion]:
             SuggestionKind.TIER,
             Tier.HIGH,
             f"only the tiers critical and high give threads cores of their own, and the tier is "
-            f"{now.tier}: if users wait for {threads}, give the pod the PriorityClass of high",
+            f"{now.tier}: if users wait for {threads}, {now.raised_by}",
         )
     if not now.has_exclusive_group:
         profile = f"the profile {now.profile} has" if now.profile else "there is"

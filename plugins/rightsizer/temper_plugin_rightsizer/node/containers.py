@@ -4,14 +4,20 @@ from collections.abc import Iterable, Mapping
 
 from attrs import field, frozen
 
-from temper_core import Assignment, Container, Pod, Treatment
+from temper_core import Assignment, Container, Origin, Pod, Treatment
 from temper_plugin_rightsizer.advice.records import Resources
-from temper_plugin_rightsizer.advice.suggestions import PodTreatment
+from temper_plugin_rightsizer.advice.suggestions import (
+    BY_NEW_RULE,
+    BY_PRIORITY,
+    BY_RULE,
+    PodTreatment,
+)
 from temper_plugin_rightsizer.advice.surroundings import ContainerKind
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 
 NO_TREATMENT = PodTreatment()
+RAISED_BY = {Origin.KUBERNETES: BY_PRIORITY, Origin.WORKLOAD: BY_RULE}
 
 
 @frozen
@@ -42,6 +48,7 @@ def treatment_of(assignment: Assignment) -> PodTreatment:
         assignment.tier,
         profile.id if profile else "",
         any(group.treatment is Treatment.EXCLUSIVE for group in groups),
+        RAISED_BY.get(assignment.pod.origin, BY_NEW_RULE),
     )
 
 
