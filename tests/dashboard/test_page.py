@@ -97,6 +97,26 @@ def test_a_pod_that_is_not_there_is_named(page, agent):
     page.get_by_role("alert").filter(has_text="The pod no/where/<b> is not on this node").wait_for()
 
 
+@pytest.mark.parametrize("late", ["observe", "rightsize", "explain"])
+def test_the_parts_of_a_pod_keep_their_order_whichever_answer_is_late(page, agent, late):
+    open_view(page, agent, "threads")
+
+    def answer_late(route):
+        page.wait_for_timeout(700)
+        route.continue_()
+
+    page.route(f"**/{late}?*", answer_late)
+    page.evaluate("location.hash = '#/pod//shop'")
+    for heading in ("Why it is there", "Threads", "Recommended requests and limits"):
+        page.get_by_role("heading", name=heading, exact=True).wait_for()
+
+    headings = page.locator("main h2").all_inner_texts()
+    page.unroute_all(behavior="ignoreErrors")
+    assert headings[0] == "shop"
+    assert headings[1] == "Why it is there"
+    assert headings.index("Threads") < headings.index("Recommended requests and limits")
+
+
 @pytest.mark.parametrize("view", ["nowhere/%E0%A4%A", "pod", "pod/no-name"])
 def test_an_unknown_view_is_the_node(page, agent, view):
     open_view(page, agent, view, "Now")

@@ -62,12 +62,13 @@ export function Loaded({ from, missing, children }) {
   const { data, error } = from;
   const isAbsent = error instanceof AgentError && error.status === 404;
   if (isAbsent && missing) return html`<p class="empty">${missing} <span class="dim">(${error.message})</span></p>`;
-  return html`
+  // The element keeps the place among its siblings while its content changes from one part to several.
+  return html`<div class="group">
     ${error && html`<p class="problem" role="alert">${error.message}</p>`}
     ${data === undefined && !error && html`<p class="empty">Reading …</p>`}
     ${data === null && html`<p class="empty">The agent has nothing to show yet.</p>`}
     ${data !== undefined && data !== null && html`<${Guarded} of=${data}><${Filled} data=${data} write=${children} /><//>`}
-  `;
+  </div>`;
 }
 
 export function Panel({ title, path, command, children, aside }) {
