@@ -14,6 +14,8 @@ from temper_core.scheduler.preflight.foreign_scheduler import foreign_scheduler
 from temper_core.settings import Settings
 
 NO_SCHED_EXT = "no_sched_ext"
+TESTED_ENGINE = "1.1.4"
+"""The version of scx_layered that the project's own tests on a kernel use."""
 KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     kernel_checks.sched_ext,
     kernel_checks.kernel_version,
@@ -107,7 +109,8 @@ def engine(name: str, find: FindEngine) -> Check:
         return failed(
             "engine",
             str(error),
-            "`cargo install scx_layered --locked` builds it (clang, libelf-dev, zlib1g-dev)",
+            f"`cargo install scx_layered --version {TESTED_ENGINE} --locked` builds it (clang, libelf-dev, "
+            "zlib1g-dev), and `vm/build-engine` of a checkout with a checksum",
         )
     if installed.assumption:
         return warning("engine", installed.assumption, "install a version that Temper knows")
