@@ -109,8 +109,8 @@ def engine(name: str, find: FindEngine) -> Check:
         return failed(
             "engine",
             str(error),
-            f"`cargo install scx_layered --version {TESTED_ENGINE} --locked` builds it (clang, libelf-dev, "
-            "zlib1g-dev), and `vm/build-engine` of a checkout with a checksum",
+            f"`cargo install scx_layered --version {TESTED_ENGINE} --locked` builds it (clang, "
+            "libelf-dev, zlib1g-dev), and `vm/build-engine` of a checkout with a checksum",
         )
     if installed.assumption:
         return warning("engine", installed.assumption, "install a version that Temper knows")
