@@ -8,6 +8,7 @@ from attrs import evolve
 from temper_core import Exporter, WaitHistogram, WakeWindow
 from temper_core.metrics.scraper import Scraper
 from temper_core.records.snapshots import Mode, Status
+from temper_plugin_dashboard.fleet.families import FAMILIES
 from temper_plugin_kubernetes.accounts import UNREADABLE, WRITES, Account
 from temper_plugin_linter.standing import ages
 from temper_plugin_power.node.families import NodePower, node_metrics
@@ -54,7 +55,8 @@ class Eventful:
         counted = self.view.counted
         self.view.counted = evolve(counted, reloads={"plan": counted.reloads["plan"] + 1})
         text, _ = self.scraper.scrape("")
-        return text + b"".join((*pages_of_services(), extender_page(), operator_page()))
+        services = (*pages_of_services(), extender_page(), operator_page(), _of_the_page())
+        return text + b"".join(services)
 
     def stop(self):
         self.server.shutdown()
@@ -75,6 +77,21 @@ class Eventful:
                 pass
 
         return Handler
+
+
+def _of_the_page():
+    """Return a sample of each family of the cluster's page, as its server writes them."""
+    lines = []
+    for family in FAMILIES:
+        labels = ",".join(f'{label}="x"' for label in family.labels)
+        lines.append(f"# TYPE {family.name} {family.kind}")
+        if family.kind == "histogram":
+            bounds = (f'{{{labels}{"," if labels else ""}le="{bound}"}}' for bound in ("1", "+Inf"))
+            lines += [f"{family.name}_bucket{each} 1" for each in bounds]
+            lines += [f"{family.name}_{part}{{{labels}}} 1" for part in ("sum", "count")]
+        else:
+            lines.append(f"{family.name}{{{labels}}} 1")
+    return "\n".join((*lines, "")).encode()
 
 
 def _of_a_cluster(_):

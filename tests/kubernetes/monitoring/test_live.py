@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from temper_core.metrics.families import FAMILIES
+from temper_plugin_dashboard.fleet.families import FAMILIES as PAGE
 from tests.kubernetes.monitoring.boards import asked
 from tests.kubernetes.monitoring.everything import Eventful
 from tests.kubernetes.monitoring.live import NODE, Scene
@@ -71,6 +72,9 @@ NEEDS = {
         "fleet / Nodes scored, by rule",
         "fleet / Known",
         "fleet / Watches that are up, and lists",
+    },
+    "the page of a cluster": {
+        f"fleet / {panel.title}" for family in PAGE for panel in family.panels
     },
     "cgroup v2 with the CPU and memory controllers": {"pod / Memory", "pod / Quota"},
 }
