@@ -1,5 +1,5 @@
 import json
-import time
+import sys
 
 import pytest
 
@@ -54,17 +54,14 @@ def test_an_unknown_pod_names_those_that_are_close(plan, pod, given):
         explained(made, given)
 
 
-def test_names_that_are_alike_are_compared_in_time_proportional_to_their_letters(plan, pod):
-    """difflib takes the cube of the letters: half a minute for these."""
+def test_a_name_of_any_client_is_compared_without_difflib(plan, pod, monkeypatch):
+    """difflib takes the cube of the letters: seconds for 110 pods whose long names are alike."""
+    monkeypatch.setitem(sys.modules, "difflib", None)
     names = ["".join("ab"[i % n == 0] for i in range(190)) + str(n) for n in range(2, 62)]
     made = plan(*(pod(name) for name in names))
-    before = time.thread_time()
 
-    for _ in range(10):
-        with pytest.raises(InputError, match="no pod"):
-            explained(made, "ab" * 95)
-
-    assert time.thread_time() - before < 10.0
+    with pytest.raises(InputError, match=names[0]):
+        explained(made, f"{names[0][:-1]}x")
 
 
 def test_an_unknown_pod_unlike_any_other_is_told_without_a_guess(plan, pod):

@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from temper_core import PodSample, Snapshot, ThreadSample
 from temper_plugin_rightsizer.demand.waits import WindowWaits
@@ -13,6 +14,7 @@ MOST_RANKS = 8
 """Threads of a container that are identified by rank. More hot threads are counted as shared."""
 LEAST_RANKED = 0.25
 """CPUs. A thread below it in a window cannot make its rank hot."""
+Thread = TypeVar("Thread")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -88,8 +90,7 @@ def window_demands(
 
 def window_of(total: float, threads: Iterable[tuple[str, float]]) -> WindowDemand:
     """Return the demand of a container that used *total* CPUs, by its *threads*: name and CPUs."""
-    busy = [(name, used) for name, used in threads if used >= LEAST_RANKED]
-    busiest = sorted(busy, key=lambda thread: thread[1], reverse=True)[:MOST_RANKS]
+    busiest = _busiest(threads, lambda thread: thread[1])
     return WindowDemand(
         total=total,
         ranked=tuple(used for _, used in busiest),
@@ -117,11 +118,20 @@ def _of_pod(
 
 
 def _of_container(threads: Sequence[ThreadSample], total: float) -> WindowDemand:
-    window = window_of(total, ((thread.comm, thread.cpu_used) for thread in threads))
-    busy = [thread for thread in threads if thread.cpu_used >= LEAST_RANKED]
-    busiest = sorted(busy, key=lambda thread: thread.cpu_used, reverse=True)[:MOST_RANKS]
-    waits = WindowWaits(tuple(each.run_delay_ratio for each in busiest), _groups(threads))
-    return evolve(window, run_delay=sum(thread.run_delay_ratio for thread in threads), waits=waits)
+    busiest = _busiest(threads, lambda thread: thread.cpu_used)
+    return WindowDemand(
+        total=total,
+        run_delay=sum(thread.run_delay_ratio for thread in threads),
+        ranked=tuple(thread.cpu_used for thread in busiest),
+        names=tuple(name_family(thread.comm) for thread in busiest),
+        waits=WindowWaits(tuple(each.run_delay_ratio for each in busiest), _groups(threads)),
+    )
+
+
+def _busiest(threads: Iterable[Thread], used: Callable[[Thread], float]) -> list[Thread]:
+    """Return the threads that have a rank, in its order."""
+    busy = [thread for thread in threads if used(thread) >= LEAST_RANKED]
+    return sorted(busy, key=used, reverse=True)[:MOST_RANKS]
 
 
 def _groups(threads: Sequence[ThreadSample]) -> Mapping[str, tuple[float, float]]:
