@@ -22,7 +22,7 @@ ALL_SHARE = 4_000
 
 @define
 class FamilyPace:
-    """Tells what is due by what the last looks took. All times are in seconds."""
+    """Chooses the next look from the duration of the last ones. All times are in seconds."""
 
     _new_due_s: float = 0.0
     _all_due_s: float = 0.0

@@ -25,7 +25,7 @@ class App:
 
     The first matching path gets the request, whatever its method. It answers 405 for a method
     without an endpoint, even if a later path has one. An unexpected error is answered with 500. Its
-    traceback is logged once a minute: who may cause one may do so thousands of times a second.
+    traceback is logged once a minute, since one client can cause thousands in a second.
     """
 
     def __init__(self, table: Table, view: AgentView, shared: ListenerParts) -> None:

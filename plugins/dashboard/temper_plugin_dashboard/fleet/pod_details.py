@@ -20,7 +20,7 @@ from temper_plugin_dashboard.fleet.revisions import revisions_of
 
 MOST_EVENTS = 200
 LONGEST_MESSAGE, LONGEST_WORD = 1024, 256
-"""Characters of an event's message and of its other texts. Who may write events chooses both."""
+"""Characters of an event's message and of its other texts. The writer of an event chooses both."""
 MOST_LINES = 300
 LARGEST_LOG = 1024 * 1024
 """Bytes. The kubelet ends the answer there, so that longer lines lose the newest."""

@@ -1,8 +1,8 @@
 """The directory of the sockets of Perfetto's services, which no other user may enter.
 
-``traced`` checks no user: who reaches its socket has it write files. The name of an abstract socket
-is in ``/proc/net/unix`` for everybody, and such a socket has no mode (unix(7)). So the sockets are
-files.
+``traced`` checks no user. Any client of its socket can have it write files. Any user can read the
+name of an abstract socket in ``/proc/net/unix``, and such a socket has no mode (unix(7)). So the
+sockets are files.
 """
 
 import os
