@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
 
 FLAGS = [
     "--no-sandbox",
@@ -28,3 +29,12 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+def grave(page: Page) -> list[tuple[str, str]]:
+    """Return what axe finds that is serious, and landmarks that share a name."""
+    return [
+        (violation["id"], violation["nodes"][0]["html"])
+        for violation in Axe().run(page).response["violations"]
+        if violation["impact"] in {"serious", "critical"} or violation["id"] == "landmark-unique"
+    ]

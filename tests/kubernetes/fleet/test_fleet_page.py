@@ -2,8 +2,8 @@
 
 import httpx2
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser import grave
 from tests.dashboard.dashboard_agent import HOSTILE_NAME, until
 from tests.dashboard.test_page import VIEWS
 from tests.kubernetes.fleet.yard import TOKEN
@@ -23,14 +23,6 @@ def entered(page, fleet):
     enter(page, fleet.address)
     page.get_by_role("heading", name="Nodes", exact=True).wait_for()
     return page
-
-
-def grave(page):
-    return [
-        (violation["id"], violation["nodes"][0]["html"])
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
-    ]
 
 
 def row_of(page, node):

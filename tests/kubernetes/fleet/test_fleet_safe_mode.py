@@ -3,10 +3,11 @@
 import pytest
 from attrs import frozen
 
+from tests.browser import grave
 from tests.dashboard.dashboard_agent import TOKEN as OF_AGENTS
 from tests.dashboard.dashboard_agent import free_port, until
 from tests.dashboard.test_page_actions import enter as enter_token
-from tests.kubernetes.fleet.test_fleet_page import enter, grave
+from tests.kubernetes.fleet.test_fleet_page import enter
 from tests.kubernetes.fleet.yard import serving
 
 REASON = "canary <b>looks</b> wrong"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.kubernetes.fleet.test_fleet_page import enter, grave
+from tests.browser import grave
+from tests.kubernetes.fleet.test_fleet_page import enter
 from tests.kubernetes.fleet.workloads import HOSTILE, SECRET, kubelet, web_pod
 
 LINES = [f"2026-11-28T04:18:22Z {HOSTILE}", "2026-11-28T04:18:23Z ready"]

@@ -110,6 +110,7 @@ const compare = (a, b) => {
 
 // A table that can be sorted by each column and filtered by text.
 // columns: {name, value(row), show(row), isNumber, isLong, help}; sort: [index of a column, whether descending].
+// In a narrow place each row is a stack of cells. Some browsers then drop the roles of a table, so they are written out.
 export function Table({ caption, columns, rows, keyOf, sort = [0, false], most = 300, hasFilter = true, empty }) {
   const [[by, isDescending], setSort] = useState(sort);
   const [filter, setFilter] = useState("");
@@ -127,14 +128,15 @@ export function Table({ caption, columns, rows, keyOf, sort = [0, false], most =
     ${hasFilter &&
     rows.length > 5 &&
     html`<label class="filter">Filter <input type="search" value=${filter} onInput=${(event) => setFilter(event.target.value)} /></label>`}
-    <div class="scroll" role="region" aria-label=${caption} tabindex="0">
-      <table>
+    <div class="scroll" role="group" aria-label=${caption} tabindex="0">
+      <table role="table">
         <caption class="unseen">${caption}</caption>
         <thead>
-          <tr>
+          <tr role="row">
             ${columns.map(
               (column, index) => html`<th
                 scope="col"
+                role="columnheader"
                 class=${column.isNumber ? "number" : ""}
                 aria-sort=${index === by ? (isDescending ? "descending" : "ascending") : "none"}
               >
@@ -145,9 +147,9 @@ export function Table({ caption, columns, rows, keyOf, sort = [0, false], most =
         </thead>
         <tbody>
           ${shown.slice(0, most).map(
-            (row) => html`<tr key=${keyOf(row)}>
+            (row) => html`<tr role="row" key=${keyOf(row)}>
               ${columns.map(
-                (column) => html`<td class=${column.isNumber ? "number" : column.isLong ? "long" : ""}>${(column.show ?? column.value)(row)}</td>`,
+                (column) => html`<td role="cell" data-name=${column.name} class=${column.isNumber ? "number" : column.isLong ? "long" : ""}>${(column.show ?? column.value)(row)}</td>`,
               )}
             </tr>`,
           )}
