@@ -221,28 +221,53 @@ def folded(text: str, indent: int = 0) -> str:
     line = printable(text)
     if not sys.stdout.isatty():
         return line
-    import shutil  # noqa: PLC0415 - with folded text only
-    import textwrap  # noqa: PLC0415 - the same
+    import textwrap  # noqa: PLC0415 - with folded text only
 
-    width = shutil.get_terminal_size().columns - indent
+    width = _terminal_width() - indent
     if width < LEAST_FOLDED:
         return line
     lines = textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False)
     return f"\n{' ' * indent}".join(lines)
 
 
-def columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return lines in which each column is as wide as its widest cell. Needs no rich.
+def columns(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[Sequence[str]] = ()
+) -> list[str]:
+    """Return the lines of a table. *below* has the texts below each row, which are indented.
 
-    A cell of more than ``WIDEST_COLUMN`` letters is kept whole, and lengthens its own line alone.
+    Each column is as wide as its widest cell, but a cell of more than ``WIDEST_COLUMN`` letters
+    lengthens its own line alone. A terminal that is too narrow for that gets a ``plain_table``.
     """
     cells = [[printable(cell) for cell in row] for row in (heads, *rows)]
+    texts = [[printable(text) for text in each] for each in below] or [[] for _ in rows]
     widths = [min(max(map(len, column)), WIDEST_COLUMN) for column in zip(*cells, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in cells
-    )
-    return [line.rstrip() for line in lines]
+    lines = []
+    for row, under in zip(cells, [[], *texts], strict=True):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines += [line.rstrip(), *(f"    {text}" for text in under)]
+    if not sys.stdout.isatty() or max(map(len, lines)) <= _terminal_width():
+        return lines
+    return _narrow_lines(cells, texts)
+
+
+def _narrow_lines(cells: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]) -> list[str]:
+    import io  # noqa: PLC0415 - with a narrow terminal only
+
+    from temper_core.rich_output import VisibleConsole  # noqa: PLC0415 - slow
+
+    table = plain_table(*cells[0])
+    for row, under in zip(cells[1:], texts, strict=True):
+        table.add_row(*row, below=under)
+    console = VisibleConsole(file=io.StringIO(), width=max(_terminal_width(), NARROWEST))
+    with console.capture() as captured:
+        console.print(table)
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def _terminal_width() -> int:
+    import shutil  # noqa: PLC0415 - with a terminal only
+
+    return shutil.get_terminal_size().columns
 
 
 class Progress:

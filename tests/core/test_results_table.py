@@ -16,11 +16,11 @@ ROWS = (
 )
 
 
-def lines_at(width, rows=ROWS, heads=HEADS):
+def lines_at(width, rows=ROWS, heads=HEADS, below=()):
     """Return the lines that a terminal of *width* columns shows."""
     table = ResultsTable(heads)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*row, below=below)
     output = io.StringIO()
     VisibleConsole(file=output, width=width).print(table)
     return output.getvalue().splitlines()
@@ -65,15 +65,49 @@ def test_a_table_without_rows_has_its_heads(width):
     assert lines_at(width, ())[0].split() == [*HEADS]
 
 
+def test_texts_below_a_row_have_the_whole_width_and_the_table_keeps_its_columns():
+    below = ["two cores have idle siblings, so the other thread of each of these cores idles"]
+
+    lines = [line.rstrip() for line in lines_at(80, below=below)]
+
+    assert lines == [
+        "layer                              cpus  why",
+        "mysql-innodb.connections.critical  4     2 cores with idle siblings, and 2 cores",
+        "                                         of 2 CPUs",
+        "    two cores have idle siblings, so the other thread of each of these cores",
+        "      idles",
+        "open                               none  idle CPUs, shared by all pods that are",
+        "                                         left without a core of their own",
+        "    two cores have idle siblings, so the other thread of each of these cores",
+        "      idles",
+    ]
+
+
+def test_texts_below_a_row_end_its_block():
+    below = ["all pods of this tier are on the nodes of my-two-node-pool"]
+
+    lines = lines_at(60, ROWS[:1], below=below)
+
+    assert [line.rstrip() for line in lines[2:]] == [
+        "    why 2 cores with idle siblings, and 2 cores of 2 CPUs",
+        "    all pods of this tier are on the nodes of",
+        "      my-two-node-pool",
+    ]
+
+
 words = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=200)
 
 
-@given(st.lists(st.tuples(words, words, words), max_size=5), st.integers(80, 200))
-def test_no_text_is_lost_and_no_line_is_too_long(rows, width):
-    lines = lines_at(width, rows)
+@given(
+    st.lists(st.tuples(words, words, words), max_size=5),
+    st.integers(80, 200),
+    st.lists(words, max_size=2),
+)
+def test_no_text_is_lost_and_no_line_is_too_long(rows, width, below):
+    lines = lines_at(width, rows, below=below)
 
     assert all(len(line) <= width for line in lines)
     shown = sorted("".join("".join(lines).split()))
-    expected = sorted("".join("".join(row) for row in rows))
+    expected = sorted("".join("".join((*row, *below)) for row in rows))
     for character in set(expected):
         assert shown.count(character) >= expected.count(character)

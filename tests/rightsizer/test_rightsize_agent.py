@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.cli.pseudo_terminal import written_on
 from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -143,6 +144,20 @@ def test_a_hot_thread_gets_a_core_and_lazy_threads_share(learned):
     assert easy["used"]["cpu_mean"] > 0
     assert (easy["verdict"], easy["hot_threads"]) == ("shared", [])
     assert easy["recommended"]["cpu_request_millis"] < 2000
+
+
+@pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_report_fits_a_terminal(settings, width):
+    command = [TEMPER, "rightsize", "--settings", str(settings)]
+
+    lines = written_on(command, "requested in all", width)
+
+    report = [line for line in lines if not line.startswith("note: ")]
+    assert max(map(len, report)) <= width
+    assert {"* busy", "* easy"} <= {line[:6] for line in report}
+    words = " ".join(report).split()
+    assert {"verdict", "request", "limit", "confidence", "P95"} <= {*words}
 
 
 def test_threads_that_share_a_cpu_wait_for_it(learned):

@@ -131,3 +131,14 @@ class PseudoTerminal:
             self.process.wait()
         for end in (self.leader, self.follower):
             os.close(end)
+
+
+def written_on(command, end, width):
+    """Run *command* on a terminal of *width* columns until it wrote *end*. Return its lines."""
+    terminal = PseudoTerminal(command, width=width, height=100, NO_COLOR="1")
+    try:
+        terminal.wait_for(lambda _: end in terminal.written, end)
+        terminal.wait_for_end()
+        return terminal.written.replace("\r\n", "\n").splitlines()
+    finally:
+        terminal.close()

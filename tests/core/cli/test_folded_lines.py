@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.console import folded
-from tests.core.cli.pseudo_terminal import PseudoTerminal
+from temper_core.console import columns, folded
+from tests.core.cli.pseudo_terminal import written_on
 from tests.core.cli.test_command_line import TEMPER
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -22,16 +22,6 @@ def doctor(tmp_path):
         '[server]\nlisten = ""\n'
     )
     return [TEMPER, "doctor", "--settings", str(settings)]
-
-
-def written_on(command, end, width):
-    terminal = PseudoTerminal(command, width=width, height=100, NO_COLOR="1")
-    try:
-        terminal.wait_for(lambda _: end in terminal.written, end)
-        terminal.wait_for_end()
-        return terminal.written.replace("\r\n", "\n").splitlines()
-    finally:
-        terminal.close()
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -103,3 +93,42 @@ def test_a_terminal_without_room_for_the_indentation_folds_by_itself(monkeypatch
 
 def test_a_text_in_a_pipe_stays_on_one_line():
     assert folded("word " * 100) == "word " * 100
+
+
+HEADS = ["pod", "tier", "CPU request", "memory request", "memory limit"]
+POD = "shop/checkout-service-with-a-very-long-name-7d9c4b5f6-x2x8k"
+CELLS = ["high", "2 -> 0.25", "none", "none -> 512Mi"]
+REASON = "one thread is hot, " * 100
+
+
+def test_columns_fit_a_narrow_terminal_without_a_broken_word(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    with redirect_stdout(NarrowTerminal()):
+        lines = columns(HEADS, [[POD, *CELLS]], [[REASON]])
+
+    assert max(map(len, lines)) <= 80
+    assert lines[:3] == [
+        POD,
+        "    tier high  CPU request 2 -> 0.25  memory request none",
+        "    memory limit none -> 512Mi",
+    ]
+    assert " ".join(" ".join(lines[3:]).split()) == REASON.strip()
+
+
+def test_columns_that_fit_a_terminal_are_a_table(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    with redirect_stdout(NarrowTerminal()):
+        head, row, below = columns(HEADS, [[POD, *CELLS]], [["one thread is hot"]])
+
+    assert head.index("tier") == row.index("high") == len(POD) + 2
+    assert below == "    one thread is hot"
+
+
+@pytest.mark.parametrize("width", ["20", "80", "400"])
+def test_columns_are_whole_in_a_pipe(width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", width)
+    with redirect_stdout(io.StringIO()):
+        head, row, below = columns(HEADS, [[POD, *CELLS]], [[REASON]])
+
+    assert head.index("tier") == row.index("high") == len(POD) + 2
+    assert below.strip() == REASON.strip()

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from temper_core.console import Row, columns, printable
+from temper_core.console import Row, columns, folded, printable
 from temper_core.observed import number, pod_key, rows, table, text
 from temper_plugin_rightsizer.commands.totals import as_lines
 
@@ -38,14 +38,12 @@ MIB = 1024 * 1024
 def as_table(document: Row, *, explains: bool) -> str:
     """Return the report in columns, with the reasons of each container if *explains*."""
     containers = rows(document, "containers")
-    lines = columns(("", *HEADS, "confidence"), [cells(row) for row in containers])
-    shown = [lines[0]]
-    for line, row in zip(lines[1:], containers, strict=True):
-        reasons = reasons_of(row) if explains else ()
-        shown += [line, *(f"    {printable(reason)}" for reason in reasons)]
+    marked = [(f"{mark} {name}", *others) for mark, name, *others in map(cells, containers)]
+    reasons = [reasons_of(row) if explains else () for row in containers]
+    lines = columns((f"  {HEADS[0]}", *HEADS[1:], "confidence"), marked, reasons)
     if left_out := number(document, "left_out"):
-        shown.append(f"{left_out:g} containers that use less are left out")
-    return "\n".join((*shown, *map(printable, as_lines(document))))
+        lines.append(f"{left_out:g} containers that use less are left out")
+    return "\n".join((*lines, *map(folded, as_lines(document))))
 
 
 def as_markdown(document: Row) -> str:
@@ -94,7 +92,9 @@ def cells(row: Row) -> tuple[str, ...]:
 def _name(row: Row) -> str:
     """Return the pod, or the workload with its replicas, and the container."""
     if text(row, "pod") or not (replicas := number(row, "replicas")):
-        return "/".join(filter(None, (pod_key(row), text(row, "container"))))
+        pod, container = pod_key(row), text(row, "container")
+        # The container of a workload of a plain host has the name of the workload.
+        return pod if pod == container else "/".join(filter(None, (pod, container)))
     workload = text(row, "owner").partition("/")[2]
     name = "/".join(filter(None, (text(row, "namespace"), workload, text(row, "container"))))
     return f"{name} x{replicas:.0f}"
