@@ -14,6 +14,7 @@ from temper_core.errors import MachineError
 from temper_core.http.bounded_server import BoundedServer
 from temper_core.http.bounds import Bounds
 from temper_core.metrics.scraper import Scraper
+from temper_core.server.acting_endpoint import acting_endpoint
 from temper_core.server.app import App
 from temper_core.server.authorizer import Authorizer
 from temper_core.server.bodies import BodyBudget
@@ -54,11 +55,15 @@ class Listener:
     bind: Callable[[], Socket | None] = lambda: None
 
 
-def build_table(view: AgentView, series_limit: int) -> Table:
+def build_table(view: AgentView, token: Token, series_limit: int) -> Table:
     """Gather all endpoints: the core's, the plugins', and those that describe the table."""
     scraper = Scraper(view, series_limit)
     table: dict[str, Table] = {}
-    core = (*CoreEndpoints(view, scraper).table(), *describing(lambda: table["all"]))
+    core = (
+        *CoreEndpoints(view, scraper).table(),
+        acting_endpoint(token),
+        *describing(lambda: table["all"]),
+    )
     table["all"] = serve_all(core, view.endpoints())
     return table["all"]
 
@@ -85,7 +90,7 @@ class Serving:
             )
             for listener in listeners
         ]
-        table = build_table(view, series_limit)
+        table = build_table(view, token, series_limit)
         self._kill_switch = table["/safe-mode"]["PUT"].lane
         self._listeners = listeners
         self._started = threading.Event()

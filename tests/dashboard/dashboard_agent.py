@@ -41,7 +41,7 @@ run_directory = "{folder}/run"
 state_directory = "{folder}/state"
 [server]
 listen = "{host}:{port}"
-token_file = "{folder}/token"
+{token}
 [scheduler]
 enforce = false
 [observe]
@@ -80,6 +80,7 @@ class DashboardAgent:
     more: str = ""
     head: str = ""
     host: str = "127.0.0.1"
+    has_token: bool = True
     port: int = field(factory=free_port)
     _process: subprocess.Popen | None = None
 
@@ -99,6 +100,7 @@ class DashboardAgent:
             port=self.port,
             process=PROCESS,
             head=self.head,
+            token=f'token_file = "{token}"' if self.has_token else "",
             more=self.more,
         )
         settings.write_text(text)

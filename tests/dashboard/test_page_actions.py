@@ -1,7 +1,10 @@
 """Actions of the page: they need a token, a confirmation, and are audited."""
 
+import subprocess
+
 import pytest
 
+from tests.browser import grave
 from tests.dashboard.dashboard_agent import TOKEN, DashboardAgent, until
 from tests.own_host import NO_OWN_HOSTS, has_own_hosts
 
@@ -172,6 +175,54 @@ def test_a_token_expires(page, agent):
     page.clock.fast_forward(15 * 60 * 1000 + 1000)
 
     page.get_by_role("button", name="Enter a token to act").wait_for()
+
+
+def test_an_agent_without_a_token_says_how_to_make_one(page, program, tmp_path):  # noqa: ARG001 - it has to run
+    agent = DashboardAgent(tmp_path, has_token=False)
+    agent.start()
+    try:
+        page.goto(agent.address)
+        page.get_by_role("button", name="Enter a token to act").click()
+        told = page.get_by_role("dialog", name="This agent has no token")
+        told.wait_for()
+        words = told.inner_text()
+        serious = grave(page)
+        told.get_by_role("button", name="Close").click()
+        told.wait_for(state="detached")
+
+        assert "no [server] token_file is set" in words
+        assert "openssl rand -hex 32" in words
+        assert 'token_file = "/etc/temper/token"' in words
+        assert "agent.token.create=true" in words
+        assert told.get_by_role("textbox").count() == 0
+        assert serious == []
+    finally:
+        page.close()
+        agent.stop()
+
+
+def test_the_commands_for_a_token_make_one_that_acts(page, program, tmp_path):  # noqa: ARG001 - it has to run
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    agent = DashboardAgent(folder)
+    agent.start()
+    token = folder / "token"
+    token.unlink()
+    try:
+        page.goto(agent.address)
+        page.get_by_role("button", name="Enter a token to act").click()
+        commands = page.get_by_role("dialog").locator("pre").inner_text()
+        page.get_by_role("button", name="Close").click()
+        subprocess.run(["sh", "-ec", commands], check=True)
+        enter(page, token.read_text())
+        request_safe_mode(page, "test")
+        page.get_by_role("button", name="Withdraw the request for safe mode").wait_for()
+
+        assert token.stat().st_mode & 0o077 == 0
+        assert list(agent.read("safe-mode")["requests"]) == ["dashboard-user"]
+    finally:
+        page.close()
+        agent.stop()
 
 
 @pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)

@@ -80,7 +80,7 @@ function Head({ observation, answers, away, settings, onSession }) {
         ${answers && observation?.detail && html` <span class="detail">${observation.detail}</span>`}
       </p>
       ${settings?.fleet && html`<div class="session"><a href=${settings.fleet}>All nodes</a></div>`}
-      ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${TokenEntry} onChange=${onSession} /></div>`}
+      ${actions && html`<div class="session"><${SafeModeSwitch} mode=${observation?.mode} /><${TokenEntry} acting="acting" onChange=${onSession} /></div>`}
     </header>
   `;
 }

@@ -160,8 +160,8 @@ export function Table({ caption, columns, rows, keyOf, sort = [0, false], most =
   `;
 }
 
-// A question before an action. Escape and a click on Cancel answer no.
-export function Confirm({ question, detail, label, onYes, onNo, children }) {
+// A dialog. Escape and its button that is not main close it. Without a label it only tells.
+function Dialog({ title, close, label, onYes, onClose, children }) {
   const dialog = useRef(null);
   useEffect(() => {
     dialog.current.showModal();
@@ -171,19 +171,29 @@ export function Confirm({ question, detail, label, onYes, onNo, children }) {
     onYes(new FormData(event.target));
   };
   return html`
-    <dialog ref=${dialog} aria-label=${question} onClose=${onNo}>
+    <dialog ref=${dialog} aria-label=${title} onClose=${onClose}>
       <form onSubmit=${submitted}>
-        <h2>${question}</h2>
-        ${detail && html`<p>${detail}</p>`}
+        <h2>${title}</h2>
         ${children}
         <p class="buttons">
-          <button type="button" onClick=${() => dialog.current.close()}>Cancel</button>
-          <button type="submit" class="main">${label}</button>
+          <button type="button" onClick=${() => dialog.current.close()}>${close}</button>
+          ${label && html`<button type="submit" class="main">${label}</button>`}
         </p>
       </form>
     </dialog>
   `;
 }
+
+// A question before an action. Escape and a click on Cancel answer no.
+export const Confirm = ({ question, detail, label, onYes, onNo, children }) => html`
+  <${Dialog} title=${question} close="Cancel" label=${label} onYes=${onYes} onClose=${onNo}>
+    ${detail && html`<p>${detail}</p>`}
+    ${children}
+  <//>
+`;
+
+// What a reader has to know before an action is possible.
+export const Notice = ({ title, onClose, children }) => html`<${Dialog} title=${title} close="Close" onClose=${onClose}>${children}<//>`;
 
 // Charts of equal times; series: [name, values, colour].
 export function Chart({ title, times, series, write }) {
