@@ -3,24 +3,23 @@
 A suite uses it by ``pytest_plugins = ["temper_core.testing"]`` in its ``conftest.py``.
 """
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from attrs import define, field
 
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import MachineError
 from temper_core.instruments.charges import InstrumentCharges
 from temper_core.instruments.helper_calls import HelperCalls
 from temper_core.instruments.helper_processes import HelperProcesses
 from temper_core.instruments.lookup import PlanLookup
 from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.made_recordings import make_recording, recorded_snapshots
+from temper_core.made_records import make_machine, make_pod, make_snapshot, make_thread
 from temper_core.made_trees import (
     make_cgroup,
     make_hierarchy,
@@ -29,21 +28,14 @@ from temper_core.made_trees import (
     make_task,
     write_files,
 )
-from temper_core.plugin_host import RECORDS, Contribution, PluginHost
-from temper_core.records.contributions import Command, Detector, Exporter
-from temper_core.records.endpoints import Answer, Endpoint, Request
+from temper_core.plugin_contract import assert_keeps_contract
+from temper_core.plugin_host import RECORDS, PluginHost
 from temper_core.records.events import Event
 from temper_core.records.instruments import MIB, HelperBounds, HelperProcess
-from temper_core.records.invariants import Invariant
-from temper_core.records.layers import Layer
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import LayerPlan
-from temper_core.records.pods import Container, Pod
 from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.restored import Restored
-from temper_core.records.snapshots import LayerSample, Mode, Snapshot, Status, ThreadSample
-from temper_core.server.replies import reply_of
-from temper_core.settings.models import PluginHostSettings, Settings
 
 __all__ = [
     "HOOKS",
@@ -72,80 +64,6 @@ HOOKS = RECORDS
 def host() -> PluginHost:
     """Return a host without plugins, regardless of the installed ones."""
     return PluginHost()
-
-
-def assert_keeps_contract(
-    plugin: object, name: str = "under-test", settings: Mapping[str, Any] | None = None
-) -> None:
-    """Fail unless *plugin* fits the hooks and its records work on samples.
-
-    Every hook is called twice and must name the same records. Then detectors, invariants,
-    exporters, commands, and endpoints that only read are called with samples.
-    """
-    tables = {name: dict(settings or {})}
-    host = PluginHost(Settings(plugins=tables, plugin_host=PluginHostSettings(strict=True)))
-    host.add(plugin, name)
-    for hook, kind in HOOKS.items():
-        contributions = host.gather(hook, kind)
-        again = host.gather(hook, kind)
-        names = [contribution.record.name for contribution in contributions]
-        assert names == [c.record.name for c in again], f"{hook} differs between two calls"  # noqa: S101 - a test kit asserts
-        for contribution in contributions:
-            _exercise(host, contribution)
-
-
-def make_pod(name: str = "web", namespace: str = "default", **changes: Any) -> Pod:  # noqa: ANN401 - any field
-    """Return a pod of one container. *changes* are fields of Pod."""
-    containers = (Container("main", image="registry.example/web:1", processes=("web",)),)
-    pod = Pod(uid=f"uid-{namespace}-{name}", namespace=namespace, name=name, containers=containers)
-    return attrs.evolve(pod, **changes)
-
-
-def make_machine(cores: int = 4, threads_per_core: int = 2, **shape: Any) -> MachineShape:  # noqa: ANN401 - any argument
-    """Return a machine of equal cores. *shape* is as for ``MachineShape.uniform``."""
-    return MachineShape.uniform(cores, threads_per_core, **shape)
-
-
-def make_thread(comm: str = "worker", **changes: Any) -> ThreadSample:  # noqa: ANN401 - any field
-    """Return a thread, an hour old, that used half of CPU 0 in the last window."""
-    thread = ThreadSample(
-        tid=1000,
-        tgid=1000,
-        comm=comm,
-        process=comm,
-        start_ticks=1,
-        cpu=0,
-        cpu_used=0.5,
-        run_delay_ratio=0.0,
-        age_s=3600.0,
-    )
-    return attrs.evolve(thread, **changes)
-
-
-def make_snapshot(
-    *threads: ThreadSample,
-    machine: MachineShape | None = None,
-    layers: Mapping[Layer, tuple[int, ...]] | None = None,
-    **changes: Any,  # noqa: ANN401 - any field
-) -> Snapshot:
-    """Return an enforcing node's snapshot of a five-second window.
-
-    *layers* are those of the plan, each with the CPUs it owns. *changes* are fields of Snapshot.
-    """
-    machine = machine or make_machine()
-    owned = layers or {}
-    snapshot = Snapshot(
-        at=1_750_000_000.0,
-        monotonic_s=3600.0,
-        window_s=5.0,
-        node="node-1",
-        machine=machine,
-        status=Status(Mode.ENFORCING, generation=1, engine="scx_layered 1.1.4"),
-        threads=threads,
-        layers=tuple(_sample(layer, cpus, threads) for layer, cpus in owned.items()),
-        plan=LayerPlan(machine, tuple(owned)),
-    )
-    return attrs.evolve(snapshot, **changes)
 
 
 @define(eq=False)
@@ -269,47 +187,3 @@ class MadeContext:
         trial = MadeTrial(str(len(self.trials) + 1), profile, tuple(pods), seconds)
         self.trials.append(trial)
         return trial
-
-
-def _sample(layer: Layer, cpus: tuple[int, ...], threads: tuple[ThreadSample, ...]) -> LayerSample:
-    members = [thread for thread in threads if thread.layer == layer.name]
-    used = sum(thread.cpu_used for thread in members)
-    return LayerSample(
-        name=layer.name,
-        kind=layer.kind,
-        cpus=cpus,
-        cpus_used=used,
-        util=used / len(cpus) if cpus else None,
-        tasks=len(members),
-        tier=layer.tier,
-    )
-
-
-def _exercise(host: PluginHost, contribution: Contribution[Any]) -> None:
-    plugin, record = contribution.plugin, contribution.record
-    match record:
-        case Detector():
-            host.call(plugin, record.detect, make_pod())
-        case Invariant():
-            host.call(plugin, record.check, make_snapshot(make_thread()))
-        case Exporter():
-            host.call(plugin, record.collect, make_snapshot(make_thread()))
-        case Command():
-            loaded = host.call(plugin, record.load)
-            assert loaded.name == record.name, f"command {record.name} has the name {loaded.name}"  # noqa: S101 - the same
-        case Endpoint(acts=False, method="GET"):
-            host.call(plugin, _answer_so_that_it_can_be_sent, record)
-
-
-def _answer_so_that_it_can_be_sent(endpoint: Endpoint) -> None:
-    for snapshot in (None, make_snapshot(make_thread())):
-        request = Request({}, snapshot, path=endpoint.path)
-        try:
-            answer = endpoint.answer(request)
-            if isinstance(answer, Answer):
-                reply = reply_of(answer, request, is_plugins=True)
-                getattr(reply.pieces, "close", lambda: None)()
-            else:
-                json.dumps(answer)
-        except InputError:
-            continue  # it may require parameters
