@@ -170,4 +170,4 @@ def test_the_examples_of_the_page_pass(tmp_path):
     )
 
     assert tested.returncode == 0, tested.stdout
-    assert "10 passed" in tested.stdout
+    assert "12 passed" in tested.stdout
