@@ -27,6 +27,10 @@ counts as alive."""
 NEWS_REST_S = 2.0
 """Least seconds between two reads of pods and profiles, even if they change all the time."""
 
+SOON_S = 0.02
+"""A step of the scheduler that is due within this time is taken with whatever else is due. Steps
+and walks of steering are due at the same time, and would take turns a millisecond apart."""
+
 BRAKE_REST_S = 0.2
 """Least seconds between two reads of the file that requests safe mode, if it comes and goes."""
 
@@ -100,11 +104,25 @@ class Agent:
             while not self._is_stopping:
                 wait_s = self._turn(time.monotonic())
                 self._beat(wait_s)
-                if self._wake.wait(wait_s):
+                if self._sleep(wait_s):
                     self._step_due = 0.0
         finally:
             self._close()
         log.info("agent_stopped")
+
+    def _sleep(self, wait_s: float) -> bool:
+        """Sleep until something is due or happens. Return whether the waker ended the sleep.
+
+        The kernel side of steering wakes nobody, so its counts are looked at meanwhile.
+        """
+        steering, end = self._parts.steering, time.monotonic() + wait_s
+        while True:
+            left_s = max(0.0, end - time.monotonic())
+            if self._wake.wait(min(left_s, steering.look_in_s)):
+                return True
+            now = time.monotonic()
+            if now >= end or steering.has_news(now):
+                return False
 
     def _beat(self, allowed_s: float = 0.0) -> None:
         """Show both watchdogs that the loop turns. It may now take *allowed_s* seconds longer."""
@@ -134,8 +152,8 @@ class Agent:
         if self._brake.taken():
             parts.scheduler.look_for_requests()
             self._step_due = now
-        # A step that is due before the next look is taken now, to save a wake-up.
-        if now >= self._step_due - (parts.observer.period_s if is_look else 0.0):
+        # A step that is due before the next look, or very soon, is taken now, to save a wake-up.
+        if now >= self._step_due - (parts.observer.period_s if is_look else SOON_S):
             with parts.observer.cost.part("schedule"):
                 wanted_in_s = parts.scheduler.step(time.monotonic())
             self._step_due = time.monotonic() + wanted_in_s

@@ -175,7 +175,21 @@ class SteeringControl:
             self._steering.apply(plan)
         if now >= self._due:
             self._due = now + self._steering.turn(now, self._running(generation, scheduler))
-        return min(NEWS_S, max(0.0, self._due - now))
+        return max(0.0, self._due - now)
+
+    @property
+    def look_in_s(self) -> float:
+        """Seconds between two calls of ``has_news`` while nothing else is due."""
+        return NEWS_S if self._is_steering else math.inf
+
+    def has_news(self, now: float) -> bool:
+        """Whether ``sees_news`` or ``executions`` would tell any now. Changes nothing."""
+        if not self._is_steering or self._steering is None:
+            return False
+        has_cgroups = now >= self._news_from and self._steering.cgroup_events != self._events_seen
+        return has_cgroups or (
+            now >= self._execs_from and self._steering.exec_count != self._execs_seen
+        )
 
     def truth(self) -> Truths | None:
         """Return the kernel's view of all threads, None without steering."""

@@ -124,6 +124,8 @@ class FakeSteering:
 
     can_steer = False
     state = SteeringState(reason="because")
+    look_in_s = math.inf
+    turns = 0
 
     def __init__(self, news=(), executions=()):
         self.news = list(news)
@@ -149,7 +151,11 @@ class FakeSteering:
     def plan_for(self, generation):
         return self.steered_by[-1][0] if self.steered_by else generation.plan
 
+    def has_news(self, _now):
+        return bool(self.news)
+
     def turn(self, _now, _scheduler):
+        self.turns += 1
         return math.inf
 
     def truth(self):
@@ -346,6 +352,40 @@ def test_news_of_cgroups_has_the_pods_looked_at_at_once():
     agent.run()
 
     assert len(looks) == 2
+
+
+def resting(steering, step_in_s, steps):
+    """Return an agent to which nothing is due but steps, in so many seconds."""
+    agent, scheduler, _ = agent_with(FakeDecider(decision()), steps=steps, steering=steering)
+    steering.look_in_s = 0.001
+    step = scheduler.step
+    scheduler.step = lambda now: step(now) and step_in_s
+    settings = Settings(pods=PodSettings(poll_s=3600))
+    agent._parts = evolve(agent._parts, settings=settings)
+    agent._parts.observer.period_s = 3600
+    return agent
+
+
+def test_a_look_for_news_of_steering_takes_no_turn():
+    steering, looks = FakeSteering(), []
+    steering.has_news = looks.append
+    agent = resting(steering, step_in_s=0.05, steps=4)
+
+    agent.run()
+
+    assert len(looks) > 2 * steering.turns
+
+
+def test_news_of_steering_ends_a_sleep():
+    steering, slept_s = FakeSteering(news=[False, True, True]), []
+    agent = resting(steering, step_in_s=3600, steps=3)
+    wait = agent._wake.wait
+    agent._wake.wait = lambda timeout_s: slept_s.append(timeout_s) or wait(timeout_s)
+
+    agent.run()
+
+    assert steering.turns == 3
+    assert max(slept_s) <= steering.look_in_s
 
 
 def test_a_request_to_reload_profiles_is_answered_although_nothing_is_due():

@@ -149,7 +149,7 @@ def test_threads_are_walked_at_once_and_then_when_it_is_due(helm, machine, sched
     waits = [helm.turn(now, scheduler) for now in (10.0, 10.9, 11.0)]
 
     assert machine.steerer.told() == ["apply", "turn", "turn"]
-    assert waits == [NEWS_S, pytest.approx(0.1), NEWS_S]
+    assert waits == [1.0, pytest.approx(0.1), 1.0]
 
 
 def test_the_engine_is_described_by_its_own_order_of_layers(helm, machine, scheduler):
@@ -203,6 +203,44 @@ def test_cgroups_that_came_are_news_once_and_lead_to_a_walk(helm, machine, sched
 
     assert news == [True, False]
     assert machine.steerer.told() == ["apply", "turn", "turn"]
+
+
+def test_whether_there_is_news_is_asked_often_and_changes_nothing(helm, machine, scheduler):
+    scheduler.generation = generation()
+    assert (helm.look_in_s, helm.has_news(10.0)) == (math.inf, False)
+    helm.turn(10.0, scheduler)
+    helm.executions(10.0)
+    assert (helm.look_in_s, helm.has_news(10.0)) == (NEWS_S, False)
+
+    machine.steerer.cgroup_events = 3
+
+    assert helm.has_news(10.1)
+    assert helm.has_news(10.1)
+    assert helm.sees_news(10.1)
+    assert not helm.has_news(10.1)
+
+
+def test_executions_are_news_when_they_may_be_read_again(helm, machine, scheduler):
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+    helm.executions(10.0)
+    machine.steerer.execs.append(Execution(1, 1))
+    assert helm.has_news(10.1)
+
+    helm.executions(10.1)
+    machine.steerer.execs.append(Execution(2, 1))
+
+    assert [helm.has_news(now) for now in (10.2, 10.1 + EXECS_S)] == [False, True]
+
+
+def test_cgroups_are_no_news_in_a_rest(helm, machine, scheduler):
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+    helm.executions(10.0)
+    helm.rest(10.0, took_s=0.1)
+    machine.steerer.cgroup_events = 3
+
+    assert [helm.has_news(now) for now in (10.5, 11.0)] == [False, True]
 
 
 def test_a_storm_of_cgroups_has_the_pods_looked_at_now_and_then(helm, machine, scheduler):
