@@ -7,12 +7,10 @@ from typing import Any
 
 import click
 
-from temper_core.errors import PluginError, TemperError
+from temper_core.errors import TRACEBACK, PluginError, TemperError
 from temper_core.standard_output import ReaderGone
 from temper_core.suggestions import similar
 
-TRACEBACK = "TEMPER_TRACEBACK"
-"""The environment variable that adds the traceback to the message of a plugin's command."""
 LONGEST_SUMMARY = 80
 _GIVEN = "temper_core.command_group.given"
 _PLUGIN = "temper_core.command_group.plugin"

@@ -18,6 +18,8 @@ TYPE_CHECKING = False  # typing is slow to import, and every start would wait fo
 if TYPE_CHECKING:
     from typing import ClassVar
 
+TRACEBACK = "TEMPER_TRACEBACK"
+"""The environment variable that adds tracebacks to the failures of plugins."""
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
 EXIT_INPUT = 2

@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 LONGEST_TEXT = 200
+LONGEST_KEY = 40
 DEEPEST = 32
 LARGEST_INTEGER_BITS = 1024
 """A larger integer is infinity for readers of JSON whose numbers are doubles."""
@@ -52,6 +53,35 @@ def plain_value(value: object, above: tuple[int, ...] = ()) -> Any:  # noqa: ANN
     if isinstance(value, AbstractSet | list | tuple):
         return [plain_value(inner, inside) for inner in value]
     return plain_scalar(value)
+
+
+def first_misfit(value: object, at: str = "", above: tuple[int, ...] = ()) -> str:
+    """Return what in *value* has no type of JSON, and where: ``a Pod at .pods[0]``.
+
+    Empty if everything has one. *at* is where *value* is, *above* are the ids of what encloses it.
+    """
+    where = f" at {at}" if at else ""
+    if isinstance(value, str | int | float | None):
+        return ""
+    if id(value) in above:
+        return f"a {_kind(value)} that contains itself{where}"
+    if len(above) >= DEEPEST:
+        return f"a {_kind(value)} nested deeper than {DEEPEST} levels"
+    if isinstance(value, Mapping):
+        odd = next((key for key in value if not isinstance(key, str | int | float | None)), None)
+        if odd is not None:
+            return f"a dict with a key of type {_kind(odd)}{where}"
+        within = [(f"{at}.{_key(key)[:LONGEST_KEY]}", inner) for key, inner in value.items()]
+    elif isinstance(value, AbstractSet | list | tuple):
+        within = [(f"{at}[{number}]", inner) for number, inner in enumerate(value)]
+    else:
+        return f"a {_kind(value)}{where}"
+    inside = (*above, id(value))
+    return next(filter(None, (first_misfit(inner, place, inside) for place, inner in within)), "")
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
 
 
 def _key(key: object) -> str:

@@ -2,7 +2,6 @@
 
 # ruff: noqa: S101 - a test kit asserts
 
-import json
 import re
 import tempfile
 import warnings
@@ -37,14 +36,14 @@ from temper_core.records.contributions import (
     PodSourceContext,
 )
 from temper_core.records.declarations import MetricFamily
-from temper_core.records.endpoints import Answer, Endpoint, Request
+from temper_core.records.endpoints import Endpoint, Request
 from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.instruments import Instrument
 from temper_core.records.invariants import Invariant
 from temper_core.records.restored import Restored
 from temper_core.records.snapshots import PodSample, Snapshot
 from temper_core.records.tiers import Tier
-from temper_core.server.replies import reply_of
+from temper_core.server.answers import respond
 from temper_core.settings.models import PluginHostSettings, Settings
 
 PATH_PARAMETER = re.compile(r"{(\w+)(?::path)?}")
@@ -116,7 +115,7 @@ class _Trying:
 
     def _endpoint(self, endpoint: Endpoint) -> None:
         if not endpoint.acts and endpoint.method == "GET":
-            self._call(_answer_so_that_it_can_be_sent, endpoint)
+            self._call(_answer_so_that_it_can_be_sent, endpoint, self.name)
 
     def _instrument(self, contribution: Contribution[Instrument]) -> None:
         name = contribution.record.name
@@ -219,18 +218,14 @@ def _snapshots() -> list[Snapshot]:
     ]
 
 
-def _answer_so_that_it_can_be_sent(endpoint: Endpoint) -> None:
+def _answer_so_that_it_can_be_sent(endpoint: Endpoint, plugin: str) -> None:
     for snapshot in (None, make_snapshot(make_thread())):
         # Every request has the parameters of the path.
         query = dict.fromkeys(PATH_PARAMETER.findall(endpoint.path), "unknown")
         path = PATH_PARAMETER.sub("unknown", endpoint.path)
         request = Request(query, snapshot, path=path)
         try:
-            answer = endpoint.answer(request)
-        except (InputError, MachineError):
-            continue  # it may require parameters, or what this machine lacks
-        if isinstance(answer, Answer):
-            reply = reply_of(answer, request, is_plugins=True)
-            getattr(reply.pieces, "close", lambda: None)()
-        else:
-            json.dumps(answer)
+            reply = respond(endpoint, request, plugin)  # a refused request is answered, too
+        except MachineError:
+            continue  # it may require what this machine lacks
+        getattr(reply.pieces, "close", lambda: None)()

@@ -19,7 +19,7 @@ from temper_core.node.pod_watch import PodWatch
 from temper_core.observe.document import observe_document
 from temper_core.plan import explain, explanation_document, plan_document
 from temper_core.plugin_host import PluginHost
-from temper_core.plugin_host.answers import read_metrics
+from temper_core.plugin_host.answers import judged, read_metrics
 from temper_core.plugin_host.shared_time import SharedTime
 from temper_core.profiles.reloads import Reloaded
 from temper_core.profiles.trials import TrialBook
@@ -326,6 +326,9 @@ def _plain(plugin: str, exporter: Exporter) -> Exporter:
     """Return *exporter* with its metrics as copies of plain types."""
 
     def collect(snapshot: Snapshot) -> list[Metric]:
-        return read_metrics(exporter.collect(snapshot), plugin)
+        metrics: list[Metric] = judged(
+            read_metrics, exporter.collect(snapshot), plugin, exporter.collect
+        )
+        return metrics
 
     return attrs.evolve(exporter, collect=collect)

@@ -15,6 +15,8 @@ from attrs import frozen
 from pluggy import HookImpl
 
 from temper_core.errors import PluginError
+from temper_core.plugin_host.code_places import defined_at, in_brackets
+from temper_core.plugin_host.plain_errors import describe, is_in_authors_code
 from temper_core.plugin_host.plain_values import (
     MOST_ITEMS,
     is_record,
@@ -92,9 +94,26 @@ def ask(
     for implementation in implementations:
         names = (*implementation.argnames, *implementation.kwargnames)
         answer = implementation.function(**{name: given[name] for name in names if name in given})
-        records += listed(answer, plugin, of)
+        records += judged(list_of(of), answer, plugin, implementation.function)
     _refuse_doubles(records, plugin)
     return records
+
+
+def judged(read: Reader, answer: object, plugin: str, function: object) -> Any:  # noqa: ANN401 - what it reads
+    """Return what *read* makes of the *answer* of *function*.
+
+    Raises PluginError with the place of *function* if the answer is wrong. An error that the
+    plugin's own code raises, such as that of a generator, is raised as it is.
+    """
+    try:
+        return read(answer, plugin)
+    except PluginError as error:
+        reason = error.reason
+    except (TypeError, ValueError) as error:
+        if is_in_authors_code(error):
+            raise
+        reason = describe(error)
+    raise PluginError(plugin, f"{reason}{in_brackets(defined_at(function))}")
 
 
 def listed(answer: object, plugin: str, of: type[Item]) -> list[Item]:

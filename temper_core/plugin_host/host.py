@@ -1,5 +1,6 @@
 """The host: collects the records of every plugin, and counts their failures."""
 
+import os
 import sys
 import time
 from collections import defaultdict
@@ -12,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from attrs import define, field, frozen
 
-from temper_core.errors import NameClash, PluginError, TemperError
+from temper_core.errors import TRACEBACK, NameClash, PluginError, TemperError
 from temper_core.plugin_host import answers
 from temper_core.plugin_host.admission import admitted
 from temper_core.plugin_host.answers import Contested, Reader, Record
@@ -309,18 +310,18 @@ class PluginHost:
             guest.set_aside(part, error.reason)
             self._count(guest, error)
             event = "plugin_part_set_aside" if part else "plugin_set_aside"
-            self._warn(event, guest.name, error.reason, during=during)
+            self._warn_of(event, error, guest, during)
             return
         self._count(guest, error)
         now = time.monotonic()
         if guest.warned_at is None or now - guest.warned_at >= WARN_EVERY_S:
             guest.warned_at = now
-            self._warn("plugin_call_failed", guest.name, error.reason, during=during)
+            self._warn_of("plugin_call_failed", error, guest, during)
 
     def _set_aside(self, guest: HostedPlugin, during: str, error: PluginError) -> None:
         guest.standing = PluginStanding.SET_ASIDE
         self._count(guest, error)
-        self._warn("plugin_set_aside", guest.name, error.reason, during=during)
+        self._warn_of("plugin_set_aside", error, guest, during)
         self._insist(error)
 
     def _count(self, guest: HostedPlugin, error: PluginError) -> None:
@@ -332,6 +333,12 @@ class PluginHost:
         if self.settings.plugin_host.strict:
             raise error
 
+    def _warn_of(self, event: str, error: PluginError, guest: HostedPlugin, during: str) -> None:
+        facts = {"during": during}
+        if os.environ.get(TRACEBACK) and error.__cause__ is not None:
+            facts["exception"] = str(error.__cause__)  # plain text, made in the plugin's thread
+        self._warn(event, guest.name, error.reason, **facts)
+
     @staticmethod
     def _warn(event: str, plugin: str, reason: str, **facts: str) -> None:
         # It is slow to import, and a plugin that was left behind may have imported a part of it.
@@ -340,7 +347,9 @@ class PluginHost:
             structlog.get_logger(__name__).warning(event, plugin=plugin, reason=reason, **facts)
         else:
             # Without a configured log, structlog would write to stdout, among a command's results.
-            sys.stderr.write(f"temper: plugin {plugin!r}: {reason}\n")
+            traceback = facts.get("exception")
+            lines = [f"temper: plugin {plugin!r}: {reason}", *([traceback] if traceback else [])]
+            sys.stderr.write("\n".join(lines) + "\n")
 
 
 def load_host(
@@ -365,4 +374,4 @@ def _may_be_slow(error: PluginError) -> bool:
 def _read(
     read: Reader, function: Callable[..., Any], arguments: tuple[Any, ...], plugin: str
 ) -> Any:  # noqa: ANN401 - whatever the function returns
-    return read(function(*arguments), plugin)
+    return answers.judged(read, function(*arguments), plugin, function)

@@ -22,9 +22,13 @@ PAUSE_S = 10.0
 
 
 class PluginStanding(StrEnum):
-    """Whether a plugin is called."""
+    """Whether a plugin is called. Some parts of one that is degraded are not.
+
+    Degraded is only shown: a plugin with lost parts is active otherwise.
+    """
 
     ACTIVE = "active"
+    DEGRADED = "degraded"
     SET_ASIDE = "set_aside"
     NOT_ALLOWED = "not_allowed"
 
@@ -175,7 +179,7 @@ class HostedPlugin:
             return self._worker.run(function, arguments, deadline_s)
         except CallOverdue as overdue:
             self._left_behind, self._worker = self._worker, Worker(self.name)
-            reason = f"did not return within {deadline_s:g} s"
+            reason = f"did not return within {deadline_s:g} s{overdue.place}"
             raise Hung(self.name, reason, is_busy=overdue.is_busy) from overdue
 
     def _raise_failure(
@@ -223,6 +227,10 @@ class HostedPlugin:
         """Take over the implementations of the loaded plugin, by hook."""
         self.implementations = implementations
 
+    @property
+    def _shown_standing(self) -> PluginStanding:
+        return PluginStanding.DEGRADED if self.is_active and self.lost else self.standing
+
     def state(self) -> PluginState:
         """Return the account as a record."""
         self._end_pauses()
@@ -231,7 +239,7 @@ class HostedPlugin:
             version=self.version,
             distribution=self.distribution,
             hooks=tuple(sorted(self.implementations)),
-            state=self.standing.value,
+            state=self._shown_standing.value,
             failure=self.failure,
             calls=self.calls,
             time_spent_s=self.time_spent_s,

@@ -6,7 +6,7 @@ attributes are read by the descriptors of ``BaseException``, and every other acc
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -25,19 +25,18 @@ from temper_core.errors import (
     PluginError,
     TemperError,
 )
+from temper_core.plugin_host.code_places import MOST_FRAMES, Place, authors_place, in_brackets
 from temper_core.plugin_host.plain_values import LONGEST_NAME, kind_of, plain_int, plain_text
 from temper_core.plugin_host.plugin_threads import AbandonedCall
 
 LONGEST_REASON = 300
 """Characters of a reason. A longer one is truncated."""
-LONGEST_PLACE = 100
-"""Characters of a file's name, a line and a function."""
 LONGEST_TEXT = 10_000
 """Characters of the text of an error that the contract allows, such as a refused document's."""
 MOST_PROBLEMS = 100
-MOST_FRAMES = 20
-"""Frames of a traceback, the innermost ones."""
 MOST_CAUSES = 4
+MOST_LOOKED_AT = 100
+"""Innermost frames among which an author's is looked for."""
 UNREADABLE = "its message cannot be read"
 
 _OURS: tuple[type[TemperError], ...] = (
@@ -61,7 +60,8 @@ class PlainFailure:
     Attributes:
         kind: The name of the exception's type.
         reason: Type and message in one line of at most ``LONGEST_REASON`` characters, and the
-            innermost frame: ``KeyError: 'x' (page.py:4 in collect)``. Errors of Temper have none.
+            innermost frame that is not of the core or the standard library: ``KeyError: 'x'
+            (page.py:4 in collect)``. Errors of Temper have none.
         traceback: The innermost frames of the exception and its causes, a line each.
         error: A copy, if the exception is one of Temper's. Its type is exactly one of the core's.
 
@@ -165,23 +165,31 @@ def _traceback(error: BaseException) -> Iterator[str]:
 
 def _place(error: BaseException) -> str:
     """Return where *error* was raised, for an author who sees one line. Empty if unknown."""
-    entry = _read("__traceback__", error)
-    if entry is None or issubclass(type(error), TemperError):
+    if issubclass(type(error), TemperError):
         return ""
-    while entry.tb_next is not None:
-        entry = entry.tb_next
-    code = entry.tb_frame.f_code
-    file = plain_text(code.co_filename).rpartition("/")[2]
-    place = _one_line(f"{file}:{entry.tb_lineno} in {plain_text(code.co_name)}")
-    return f" ({place[:LONGEST_PLACE]})"
+    innermost_first = _places(_read("__traceback__", error))[::-1]
+    return in_brackets(authors_place(innermost_first) or next(iter(innermost_first), None))
+
+
+def is_in_authors_code(error: BaseException) -> bool:
+    """Whether code that is not of the core, or of the standard library, was active in *error*."""
+    return authors_place(_places(_read("__traceback__", error))) is not None
 
 
 def _frames(entry: TracebackType | None) -> Iterator[str]:
-    last: deque[TracebackType] = deque(maxlen=MOST_FRAMES)
+    yield from lines_of(_places(entry)[-MOST_FRAMES:])
+
+
+def lines_of(places: Iterable[Place]) -> Iterator[str]:
+    """Yield the lines of a traceback."""
+    for place in places:
+        yield _one_line(f"  {place.file}:{place.line} in {place.function}")
+
+
+def _places(entry: TracebackType | None) -> tuple[Place, ...]:
+    """Return the places of the innermost frames, outermost first."""
+    last: deque[Place] = deque(maxlen=MOST_LOOKED_AT)
     while entry is not None:
-        last.append(entry)
+        last.append(Place.of(entry.tb_frame.f_code, entry.tb_lineno))
         entry = entry.tb_next
-    for frame in last:
-        code = frame.tb_frame.f_code
-        place = f"{plain_text(code.co_filename)}:{frame.tb_lineno}"
-        yield _one_line(f"  {place} in {plain_text(code.co_name)}")
+    return tuple(last)

@@ -9,7 +9,8 @@ from typing import Any
 
 from attrs import define, field, frozen
 
-from temper_core.plugin_host.plain_errors import PlainFailure, failure_of
+from temper_core.plugin_host.code_places import Place, authors_place, in_brackets, thread_frames
+from temper_core.plugin_host.plain_errors import PlainFailure, failure_of, lines_of
 from temper_core.plugin_host.plugin_threads import (
     AbandonedCall,
     end_thread,
@@ -34,12 +35,13 @@ class CallOverdue(Exception):  # noqa: N818 - names what happened
     """The function did not return by its deadline. Its thread was left behind.
 
     ``is_busy`` is whether it ran, or waited for a CPU, for more than ``BUSY_SHARE`` of the
-    second half of the time.
+    second half of the time. ``place`` is the innermost frame of the plugin in brackets.
     """
 
-    def __init__(self, *, is_busy: bool) -> None:
+    def __init__(self, frames: Sequence[Place] = (), *, is_busy: bool) -> None:
         self.is_busy = is_busy
-        super().__init__()
+        self.place = in_brackets(authors_place(frames))
+        super().__init__("\n".join(lines_of(reversed(frames))))
 
 
 @frozen
@@ -105,9 +107,10 @@ class Worker:
             return request.answers.get(timeout=timeout_s)
         except Empty:
             is_busy = _runnable_s(thread) - before_s > BUSY_SHARE * timeout_s
+            frames = thread_frames(thread)
             self._leave_behind(thread)
             restore_limits()
-            raise CallOverdue(is_busy=is_busy) from None
+            raise CallOverdue(frames, is_busy=is_busy) from None
 
     def _leave_behind(self, thread: threading.Thread) -> None:
         end_thread(thread)

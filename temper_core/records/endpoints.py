@@ -150,8 +150,8 @@ class Endpoint:
     Attributes:
         path: May hold parameters that fill a segment: ``/traces/{id}``. The last may take the
             rest of the path: ``/assets/{file:path}``.
-        answer: Returns an ``Answer`` or a JSON value. Raises InputError for a 400, and
-            MachineError for a 503 by a fact of the node.
+        answer: Returns an ``Answer`` or a JSON value. Anything else is a failure of the plugin.
+            Raises InputError for a 400, and MachineError for a 503 by a fact of the node.
         acts: Whether it changes anything, or returns data that is not public. It then needs
             the token or the local socket, refuses requests from other origins, and is audited.
         parameters: The meaning of each query and path parameter, by name.

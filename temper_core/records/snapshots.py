@@ -251,7 +251,8 @@ class EngineEnd:
 class PluginState:
     """One plugin's state in the host. ``failure`` is the last failure.
 
-    ``lost`` lists the parts that were set aside, each with the reason.
+    ``state`` is active, degraded if parts were set aside, set_aside or not_allowed. ``lost`` lists
+    those parts, each with the reason.
     """
 
     name: str
@@ -263,6 +264,11 @@ class PluginState:
     calls: int = 0
     time_spent_s: float = 0.0
     lost: tuple[str, ...] = ()
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether the plugin is called, but for the parts that are set aside."""
+        return self.state in ("active", "degraded")
 
 
 @frozen

@@ -57,7 +57,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
             "plugins": [
                 {"name": plugin.name, "version": plugin.version}
                 for plugin in snapshot.plugins
-                if plugin.state == "active"
+                if plugin.is_in_use
             ],
             "left_out": left_out,
             "settings": plain_settings,

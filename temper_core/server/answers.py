@@ -12,14 +12,16 @@ from temper_core.errors import (
     PluginError,
     TemperError,
 )
-from temper_core.plain_json import plain_value
+from temper_core.plain_json import first_misfit, plain_value
 from temper_core.plugin_host import plain_record
+from temper_core.plugin_host.answers import judged
 from temper_core.plugin_host.plain_errors import describe
 from temper_core.records.endpoints import Answer, Endpoint, Request
 from temper_core.server.files import NoFile
 from temper_core.server.replies import AnswerTooLargeError, Reply, reply_of
 
 LONGEST_MESSAGE = 600
+ALLOWED_ANSWERS = "an Answer, or JSON: a dict, list, tuple, set, str, int, float, bool or None"
 
 OK = 200
 BAD_REQUEST = 400
@@ -49,19 +51,44 @@ def error_reply(status: int, message: str, *, is_plugins: bool = False) -> Reply
     return reply_of(error_answer(status, message), Request(), is_plugins=is_plugins)
 
 
-def respond(endpoint: Endpoint, request: Request, *, is_plugins: bool = False) -> Reply:
-    """Call *endpoint*, and turn errors of the request into replies."""
+def plugins_answer(value: object, plugin: str) -> Answer:
+    """Return a plugin's *value* as an answer. Raise PluginError if it is none, nor a JSON value.
+
+    A number that JSON cannot express becomes null. A set becomes a list.
+    """
+    if issubclass(type(value), Answer):
+        return plain_record(value, Answer)
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        wrong = first_misfit(value)
+        if wrong:
+            raise PluginError(plugin, f"returned {wrong}; allowed is {ALLOWED_ANSWERS}") from None
+        return json_answer(value)
+    return Answer(text.encode() + b"\n")
+
+
+def respond(endpoint: Endpoint, request: Request, plugin: str = "") -> Reply:
+    """Call *endpoint*, and turn errors of the request into replies.
+
+    Raises PluginError if the endpoint is a *plugin*'s and its answer cannot be sent.
+    """
+    is_plugins = bool(plugin)
     try:
         value = endpoint.answer(request)
-        if not issubclass(type(value), Answer):
-            answer = json_answer(value)
-        else:
-            answer = plain_record(value, Answer) if is_plugins else value
-        return reply_of(answer, request, is_plugins=is_plugins)
+        if is_plugins:
+            send = partial(_plugins_reply, request)
+            reply: Reply = judged(send, value, plugin, endpoint.answer)
+            return reply
+        return reply_of(value if isinstance(value, Answer) else json_answer(value), request)
     except NoFile as error:
         return error_reply(NOT_FOUND, str(error), is_plugins=is_plugins)
     except InputError as error:
         return error_reply(BAD_REQUEST, message_of(error), is_plugins=is_plugins)
+
+
+def _plugins_reply(request: Request, value: object, plugin: str) -> Reply:
+    return reply_of(plugins_answer(value, plugin), request, is_plugins=True)
 
 
 def respond_guarded(
@@ -87,7 +114,7 @@ def _respond_as_plugin(plugin: str, endpoint: Endpoint, request: Request) -> Rep
     such as of a full disk or of a restoration.
     """
     try:
-        return respond(endpoint, request, is_plugins=True)
+        return respond(endpoint, request, plugin)
     except MachineError as error:
         return error_reply(UNAVAILABLE, describe(error), is_plugins=True)
     except AnswerTooLargeError as error:

@@ -23,7 +23,7 @@ LOWEST_STATUS, HIGHEST_STATUS = 200, 599
 LARGEST_CONTENT_BYTES = 16 * 1024 * 1024
 
 
-class AnswerTooLargeError(ValueError):
+class AnswerTooLargeError(Exception):
     """An answer with more than ``LARGEST_CONTENT_BYTES``."""
 
 

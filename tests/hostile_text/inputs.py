@@ -60,7 +60,9 @@ def agent_answers():
         "/events": {"last": 2, "events": [an_event(1), an_event(2)]},
         "/explain": an_explanation(),
         "/violations": {"violations": [a_violation()], "at": "2026-03-02T08:15:04Z"},
-        "/plugins": {"plugins": []},
+        "/plugins": {
+            "plugins": [{"name": "odd", "state": "degraded", "failure": "x", "lost": ["a: b"]}]
+        },
         "/safe-mode": {
             "mode": "safe_mode",
             "requests": {"alice": {"reason": "drill", "requested_at": 1e9}},

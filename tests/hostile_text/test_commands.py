@@ -87,7 +87,7 @@ COMMANDS = {
         ("--pods", "bad-pods.json"),
         (*PODS, "--node", ARGUMENT),
     ],
-    "plugins list": [SETTINGS, ("--settings", "bad-agent.toml")],
+    "plugins list": [SETTINGS, (*SETTINGS, "--agent"), ("--settings", "bad-agent.toml")],
     "plugins new": [(ARGUMENT,), ("watch", "--directory", ARGUMENT)],
     "power classify": [
         ("--cases", "cases.json"),

@@ -70,7 +70,7 @@ def _why_unjudged(plugins: Iterable[Mapping[str, str]]) -> str | None:
     """Return why the linter does not run in the agent with *plugins*. None if it runs."""
     for plugin in plugins:
         if plugin["name"] == "linter":
-            return None if plugin["state"] == "active" else plugin["failure"]
+            return None if plugin["state"] in ("active", "degraded") else plugin["failure"]
     return "install temper-plugin-linter on the agent's node, and restart the agent"
 
 

@@ -233,8 +233,9 @@ PLUGIN_HEALTH = Rule(
     "Every plugin works.",
     "a plugin or a part of it was set aside, or an invariant of it failed in the last window",
     "The invariants of a broken plugin are not checked.",
-    "Repair or remove the plugin and restart the agent. `GET /plugins` shows the agent's state. "
-    "`temper plugins` only shows whether the plugin loads.",
+    "Repair or remove the plugin and restart the agent. "
+    "`temper plugins --agent` shows the state in the agent, `temper plugins` whether it loads "
+    "anew.",
 )
 
 

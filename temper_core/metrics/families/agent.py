@@ -23,7 +23,6 @@ MOST_CAUSES = 6
 """Number of the causes of a reload."""
 MOST_EVENT_KINDS = 128
 """Kinds of events with a series of their own, the agent's kinds first."""
-ACTIVE = "active"
 
 
 def counted(counts: Mapping[str, int], always: Iterable[str] = ()) -> Values:
@@ -175,7 +174,7 @@ PLUGINS = (
     ),
     Family(
         "temper_plugin_info",
-        "1, with a plugin's version and state (active, set_aside, not_allowed).",
+        "1, with a plugin's version and state (active, degraded, set_aside, not_allowed).",
         lambda r: [((p.name, p.version, p.state), 1.0) for p in r.plugins],
         labels=("plugin", "version", "state"),
         absent="without plugins",
@@ -184,7 +183,7 @@ PLUGINS = (
     Family(
         "temper_plugin_active",
         "1 while a plugin is in use, 0 once it was set aside or if it is not allowed.",
-        lambda r: [((p.name,), float(p.state == ACTIVE)) for p in r.plugins],
+        lambda r: [((p.name,), float(p.is_in_use)) for p in r.plugins],
         labels=("plugin",),
         absent="without plugins",
         per=Per.PLUGIN,

@@ -1,4 +1,5 @@
 import gc
+import json
 import re
 import sys
 import threading
@@ -128,6 +129,40 @@ def test_a_call_that_hangs_sets_the_plugin_aside_at_once(host):
     assert state_of(host).state == "set_aside"
 
 
+def waits_in_the_library():
+    threading.Event().wait()
+
+
+def test_a_call_that_hangs_is_named_with_the_line_of_the_plugin_in_which_it_is(host):
+    line = waits_in_the_library.__code__.co_firstlineno + 1
+
+    with capture_logs(), pytest.raises(PluginError) as caught:
+        host.call("called", waits_in_the_library)
+
+    place = f"test_calling.py:{line} in waits_in_the_library"
+    assert caught.value.reason == f"did not return within 0.2 s ({place})"
+    assert str(caught.value.__cause__).endswith(" in wait")
+
+
+@pytest.mark.parametrize(("wanted", "shown"), [("", False), ("1", True)])
+def test_a_failure_is_logged_with_its_traceback_on_request(host, monkeypatch, wanted, shown):
+    monkeypatch.setenv("TEMPER_TRACEBACK", wanted)
+
+    with capture_logs() as logs, pytest.raises(PluginError):
+        host.call("called", json.loads, "{")
+
+    assert logs[0]["reason"].startswith("JSONDecodeError: ")
+    assert ("in raw_decode" in logs[0].get("exception", "")) is shown
+
+
+def test_a_failure_in_the_library_is_named_with_the_line_of_the_plugin(host):
+    def reads():
+        return json.loads("{")
+
+    with capture_logs(), pytest.raises(PluginError, match=r"\(test_calling\.py:\d+ in reads\)$"):
+        host.call("called", reads)
+
+
 def test_a_python_loop_that_never_ends_is_stopped_when_it_is_left_behind(host):
     threads = []
 
@@ -180,7 +215,7 @@ def test_a_part_that_hangs_is_set_aside_alone_and_says_why(host):
 
     release.set()
     assert others == [0, 0]
-    assert state_of(host).state == "active"
+    assert state_of(host).state == "degraded"
     assert state_of(host).lost == ("exporter slow: did not return within 0.2 s",)
     assert [entry["event"] for entry in logs] == ["plugin_part_set_aside"]
 
@@ -224,7 +259,7 @@ def test_failures_in_a_row_are_those_of_one_part(host):
                 host.call("called", fail, part="exporter broken")
             host.call("called", int, part="detector sound")
 
-    assert state_of(host).state == "active"
+    assert state_of(host).state == "degraded"
     assert [each.partition(":")[0] for each in state_of(host).lost] == ["exporter broken"]
     assert host.call("called", int, part="detector sound") == 0
 
@@ -363,7 +398,10 @@ def test_what_a_record_returns_is_judged_where_it_is_called(kind):
     [function] = given
     sample = make_pod() if record is Detector else make_snapshot()
 
-    with capture_logs(), pytest.raises(PluginError):
+    with (
+        capture_logs(),
+        pytest.raises(PluginError, match=r" \(test_calling\.py:\d+ in <lambda>\)$"),
+    ):
         host.call("odd", getattr(contribution.record, function), sample)
 
     assert host.failures == {"odd": 1}

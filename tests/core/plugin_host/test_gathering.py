@@ -89,6 +89,17 @@ def test_an_answer_that_is_nonsense_costs_its_plugin_and_nobody_else(kind, host)
     ]
 
 
+def test_a_wrong_answer_is_named_with_the_line_of_its_hook(host):
+    host.add(Offering(lambda: [3]), "broken")
+    line = Offering.temper_invariants.__code__.co_firstlineno
+
+    with capture_logs():
+        host.gather("temper_invariants", Invariant)
+
+    place = f"test_gathering.py:{line} in temper_invariants"
+    assert host.states()[0].failure == f"returned 3, which is no Invariant ({place})"
+
+
 @pytest.mark.parametrize("answer", [lambda: time.sleep(60), lambda: [0 for _ in iter(int, 1)]])
 def test_a_hook_that_hangs_is_left_behind_and_never_asked_again(answer):
     host = PluginHost(Settings(plugin_host=PluginHostSettings(deadline_s=0.2)))

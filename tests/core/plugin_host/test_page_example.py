@@ -26,7 +26,7 @@ def answers(host):
     pod = PodSample("shop", "web", "uid", Tier.NORMAL, 1, 0.5, run_delay=0.25)
     request = Request(snapshot=make_snapshot(pods=(pod,)))
     endpoints = [found.record for found in host.gather("temper_endpoints", Endpoint)]
-    return {each.path: respond(each, request, is_plugins=True) for each in endpoints}
+    return {each.path: respond(each, request, "acme") for each in endpoints}
 
 
 def test_the_page_its_script_and_its_data_are_served(answers):

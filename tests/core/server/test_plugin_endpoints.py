@@ -6,6 +6,7 @@ from structlog.testing import capture_logs
 from temper_core.errors import InputError
 from temper_core.records.endpoints import Endpoint
 from temper_core.server.table import MOST_OF_PLUGIN
+from temper_core.testing import make_pod
 
 
 def endpoint(path, answer=lambda _: {"fine": True}, **options):
@@ -63,27 +64,50 @@ def test_an_answer_that_is_too_large_is_no_failure_of_the_plugin(start, view):
     assert view.failed == []
 
 
-def test_what_json_cannot_say_in_a_plugins_answer_becomes_null_or_text(start, view):
-    odd = {"nan": float("nan"), "huge": 10**5000, "bytes": b"a", (1, 2): {3}, "fine": [True, 1.5]}
+def test_a_number_that_json_cannot_express_becomes_null_and_a_set_a_list(start, view):
+    odd = {"nan": float("nan"), "huge": 10**5000, 7: {3}, "fine": [True, 1.5, None]}
     view.served = [("odd", endpoint("/odd", lambda _: odd))]
 
     answer = start().tcp.get("/odd").json()
 
-    assert answer == {
-        "nan": None,
-        "huge": None,
-        "bytes": "b'a'",
-        "(1, 2)": [3],
-        "fine": [True, 1.5],
-    }
+    assert answer == {"nan": None, "huge": None, "7": [3], "fine": [True, 1.5, None]}
 
 
-def test_a_plugins_answer_that_contains_itself_ends(start, view):
-    endless: dict[str, object] = {"a": 1}
-    endless["self"] = endless
-    view.served = [("odd", endpoint("/odd", lambda _: endless))]
+class Own:
+    """A type of a plugin's own."""
 
-    assert start().tcp.get("/odd").json() == {"a": 1, "self": "{'a': 1, 'self': {...}}"}
+
+ENDLESS: dict[str, object] = {"a": 1}
+ENDLESS["self"] = ENDLESS
+MISFITS = {
+    "an object": (Own(), "returned a Own;"),
+    "a record": (make_pod(), "returned a Pod;"),
+    "an object within": ({"pods": [1, {"of": Own()}]}, "returned a Own at .pods[1].of;"),
+    "bytes": ({"raw": b"a"}, "returned a bytes at .raw;"),
+    "a key": ({"a": {(1, 2): 3}}, "returned a dict with a key of type tuple at .a;"),
+    "itself": (ENDLESS, "returned a dict that contains itself at .self;"),
+}
+
+
+@pytest.mark.parametrize("kind", MISFITS)
+def test_an_answer_that_is_no_json_fails_with_its_line_and_what_is_allowed(start, view, kind):
+    value, wrong = MISFITS[kind]
+
+    def answer(_):
+        return value
+
+    view.served = [("odd", endpoint("/odd", answer))]
+    response = start().tcp.get("/odd")
+
+    line = answer.__code__.co_firstlineno
+    assert response.status_code == 503
+    assert wrong in response.json()["error"]
+    assert "plugin 'odd'" in response.json()["error"]
+    assert response.json()["error"].endswith(
+        "allowed is an Answer, or JSON: a dict, list, tuple, set, str, int, float, bool or None "
+        f"(test_plugin_endpoints.py:{line} in answer)"
+    )
+    assert view.failed == [("odd", "endpoint mine")]
 
 
 def test_a_plugin_that_hangs_delays_neither_probes_nor_metrics(start, view):

@@ -21,12 +21,12 @@ export function Plugins({ look, observation }) {
             keyOf=${(row) => row.name}
             columns=${[
               { name: "Plugin", value: (row) => row.name },
-              { name: "State", value: (row) => row.state, show: (row) => html`<span class=${`state ${row.state}`}>${row.state}</span>` },
+              { name: "State", value: (row) => row.state, show: (row) => html`<span class=${`state ${row.state}`}>${row.state.replaceAll("_", " ")}</span>` },
               { name: "Version", value: (row) => row.version },
               { name: "Distribution", value: (row) => row.distribution },
               { name: "Calls", value: (row) => row.calls, show: (row) => count(row.calls), isNumber: true },
               { name: "Time in calls", value: (row) => row.time_spent_s, show: (row) => duration(row.time_spent_s), isNumber: true },
-              { name: "Failure", value: (row) => row.failure, show: (row) => html`${text(row.failure)}${row.lost.length > 0 && html` <span class="problem">set aside: ${row.lost.join(", ")}</span>`}` },
+              { name: "Failure", value: (row) => row.failure, show: (row) => (row.lost.length > 0 ? html`<span class="problem">set aside: ${row.lost.join("; ")}</span>` : text(row.failure)) },
             ]}
           />
         `}
