@@ -1,5 +1,6 @@
 """Checks which other users may change a file that this process trusts."""
 
+import errno
 import os
 import stat
 import struct
@@ -13,30 +14,59 @@ _VERSION, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
 _USER, _GROUP, _MASK = 0x02, 0x08, 0x10
 """Tags of entries (include/uapi/linux/posix_acl.h)."""
 _WRITE = 0x02
+MOST_LINKS = 40
+"""The kernel follows no more in one path (path_resolution(7))."""
 
 
 def foreign_writer(path: Path) -> str:
     """Return which users besides root and this user may change the file at *path*, empty for none.
 
-    Links are followed. A user that may write a directory above may replace the file, unless the
-    directory is sticky (inode(7)), as /tmp is. For a missing file the result is empty.
+    Links are followed, and each of them may lead through directories of its own. A user that may
+    write one of these may replace the file or the link, unless the directory is sticky (inode(7)),
+    as /tmp is. For a missing file the result is empty.
     """
     try:
-        target = path.resolve(strict=True)
-    except (OSError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
+        *above, target = _steps(path)
+    except OSError:
         return ""
-    # A user that may write a directory that holds a link may replace the link.
-    above = dict.fromkeys((*target.parents, *path.absolute().parents))
-    return next(_writers(target, above), "")
+    return next(_writers(target, reversed(above)), "")
+
+
+def _steps(path: Path) -> Iterator[Path]:
+    """Yield the directories and links that *path* leads through, and its file as the last.
+
+    They are those of path_resolution(7). Raises OSError if one is missing, or with too many links.
+    """
+    place, names, links = Path("/"), [*reversed(path.absolute().parts[1:])], 0
+    yield place
+    while names:
+        name = names.pop()
+        if name == "..":
+            place = place.parent
+            continue
+        step = place / name
+        is_link = stat.S_ISLNK(step.lstat().st_mode)
+        yield step
+        if not is_link:
+            place = step
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = step.readlink()
+        place = Path("/") if target.is_absolute() else place
+        names += reversed(target.parts[1:] if target.is_absolute() else target.parts)
 
 
 def _writers(target: Path, above: Iterable[Path]) -> Iterator[str]:
     for place in (target, *above):
         with suppress(OSError):
-            status = place.stat()
+            status = place.lstat()
             is_above = place != target
             if status.st_uid not in (0, os.geteuid()):
                 yield f"user {status.st_uid} owns {place}"
+            if stat.S_ISLNK(status.st_mode):  # every link has the mode 0777
+                continue
             if is_above and status.st_mode & stat.S_ISVTX:
                 continue
             if status.st_mode & stat.S_IWOTH:

@@ -3,6 +3,8 @@
 Public through ``temper_core.console``.
 """
 
+import os
+import secrets
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -43,12 +45,29 @@ class SavedFile(click.Path):
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write *text*, and report that on standard error. Raise InputError if it cannot be written."""
+    """Write *text*, and report that on standard error. Raise InputError if it cannot be written.
+
+    The file takes its name once it is whole. What has the name and is no regular file is refused:
+    a link may lead to any file of this user.
+    """
     try:
-        path.write_text(text, "utf-8")
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            raise InputError(f"{path} is not a regular file; name another")
+        _replace(path, text)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
     click.echo(f"temper: wrote {path}", err=True)
+
+
+def _replace(path: Path, text: str) -> None:
+    partial = path.with_name(f".temper-{os.getpid()}-{secrets.token_hex(4)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with open(os.open(partial, flags, 0o666), "w", encoding="utf-8") as file:  # noqa: PTH123 - its flags
+            file.write(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def save_picture(path: Path, title: str, picture: str) -> None:

@@ -69,6 +69,41 @@ def test_a_directory_with_a_link_that_every_user_may_repoint_is_named(file, tmp_
     assert foreign_writer(links / "agent.toml") == f"every user may write {links}"
 
 
+def test_a_directory_in_the_middle_of_a_chain_of_links_is_named(file, tmp_path):
+    middle = tmp_path / "home"
+    middle.mkdir()
+    (middle / "current").symlink_to("../etc")
+    (tmp_path / "links").symlink_to(tmp_path / "home" / "current")
+    path = tmp_path / "links" / "agent.toml"
+    before = foreign_writer(path)
+    middle.chmod(0o777)
+
+    assert path.samefile(file)
+    assert (before, foreign_writer(path)) == ("", f"every user may write {middle}")
+
+
+@needs_root
+def test_a_link_of_another_user_in_a_sticky_directory_is_named(file, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    link = shared / "agent.toml"
+    link.symlink_to(file)
+    before = foreign_writer(link)
+    os.chown(link, OTHER, OTHER, follow_symlinks=False)
+
+    assert (before, foreign_writer(link)) == ("", f"user {OTHER} owns {link}")
+
+
+def test_a_parent_after_a_link_is_that_of_its_target(file, tmp_path):
+    (tmp_path / "far" / "deep").mkdir(parents=True)
+    (tmp_path / "far" / "agent.toml").write_text("")
+    (tmp_path / "far" / "agent.toml").chmod(0o666)
+    (file.parent / "link").symlink_to(tmp_path / "far" / "deep")
+
+    assert foreign_writer(file.parent / "link" / ".." / "agent.toml").startswith("every user")
+
+
 @pytest.mark.parametrize("name", ["none", "loop"])
 def test_what_is_not_there_has_no_writer(tmp_path, name):
     (tmp_path / "loop").symlink_to("loop")

@@ -34,6 +34,9 @@ class MadeServer:
             def do_POST(self):
                 outer.answer(self)
 
+            def do_PUT(self):
+                outer.answer(self)
+
             def log_message(self, *_):
                 pass
 

@@ -1,11 +1,16 @@
 """What large lists and slow servers take: the memory of one object, and a bounded time."""
 
+import tracemalloc
+
 import pytest
 
 from temper_core import MachineError
 from temper_kube import connection as connection_module
+from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
-from temper_kube.connection import LARGEST_BYTES, Connection
+from temper_kube.connection import LARGEST_BYTES, LARGEST_REFUSAL_BYTES, Connection
+from temper_kube.failures import RefusalError
+from tests.kube_client.made_server import MadeServer
 from tests.kube_client.scripted import Scripted, item, listing
 from tests.patience import PATIENCE_S
 
@@ -104,3 +109,42 @@ def test_a_list_that_is_left_before_its_end_does_not_spoil_the_next_request(serv
     with Connection(server.access) as connection:
         assert names([next(connection.items("/x", {}))]) == ["a"]
         assert names(connection.ask("GET", "/x")["items"]) == ["c"]
+
+
+def test_the_message_of_a_refusal_is_cut(server):
+    message = "x" * 1000
+    server.lists = [(500, {}, {"kind": "Status", "message": message})]
+
+    with Connection(server.access) as connection, pytest.raises(RefusalError) as refused:
+        connection.ask("GET", "/x")
+
+    assert refused.value.message == message[:300]
+
+
+def test_a_refusal_without_an_end_takes_the_memory_of_its_bound(server):
+    """Millions of small values take thirty times their text once they are parsed."""
+    part = "[]," * 20_000
+    server.lists = [(500, {}, ["[", *[part] * 500, "[]]"])]
+    with Connection(server.access) as connection:
+        tracemalloc.start()
+        try:
+            with pytest.raises(RefusalError, match=r": \[ \[\],"):
+                connection.ask("GET", "/x")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert peak < 40 * LARGEST_REFUSAL_BYTES
+
+
+def test_the_rest_of_a_refusal_is_not_taken_for_the_next_answer():
+    made = MadeServer()
+    made.answers["/refused"] = (500, {"message": "no", "more": "x" * 2 * LARGEST_REFUSAL_BYTES})
+    made.answers["/x"] = {"it": 1}
+    host, _, port = made.url.removeprefix("http://").partition(":")
+
+    with Connection(Access(host, int(port), is_tls=False)) as connection:
+        with pytest.raises(RefusalError):
+            connection.ask("GET", "/refused")
+        assert connection.ask("GET", "/x") == {"it": 1}
+    made.close()

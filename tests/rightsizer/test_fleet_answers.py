@@ -231,6 +231,14 @@ def test_an_answer_that_is_too_large_ends_the_query():
         asked(address, largest_bytes=1 << 20)
 
 
+def test_an_answer_of_many_small_values_ends_the_query():
+    """A parsed list takes twenty times its text."""
+    answer = {"status": "success", "more": [[]] * 1000, "data": {}}
+
+    with answering(saying(answer)) as address, pytest.raises(MachineError, match="than 900 values"):
+        asked(address, most_values=900)
+
+
 def test_nobody_at_the_address_is_one_error():
     with pytest.raises(MachineError, match="cannot be asked"):
         asked("http://127.0.0.1:1")

@@ -33,6 +33,9 @@ LARGEST_BYTES = 32 * 1024 * 1024
 writes ``<``, ``>`` and ``&`` as six characters each."""
 LARGEST_LIST_BYTES = 8 * 1024 * 1024 * 1024
 """etcd's largest recommended size. Whoever may create objects could make a lesser bound fail."""
+LARGEST_REFUSAL_BYTES = 64 * 1024
+"""How much of a refusal is read. An attacker may control the node whose agent sends it."""
+REFUSAL_CHARACTERS = 300
 FIRST_REFUSAL, UNAUTHORIZED = 300, 401
 # A peer that vanishes without closing is noticed within about 25 s, even on an idle connection.
 KEEP_ALIVE = (
@@ -219,8 +222,23 @@ class Connection:
         if response.status == UNAUTHORIZED and program is not None:
             program.refused(issued)
         if response.status >= FIRST_REFUSAL:
-            raise _refusal(response)
+            raise self._refusal(response)
         return response
+
+    def _refusal(self, response: HTTPResponse) -> RefusalError:
+        text = response.read(LARGEST_REFUSAL_BYTES).decode(errors="replace")
+        if not response.isclosed():  # the unread rest would be taken for the next answer
+            response.close()
+            self.close()
+        with suppress(ValueError, AttributeError, RecursionError):
+            text = parse_tenant_json(text).get("message") or text
+        message = " ".join(str(text).split())[:REFUSAL_CHARACTERS]
+        if response.status == GONE:
+            return GoneError(message)
+        retry_after = response.headers.get("Retry-After", "")
+        return RefusalError(
+            response.status, message, float(retry_after) if retry_after.isdigit() else 0.0
+        )
 
     def _headers(self, issued: Issued, accept: str, content_type: str | None) -> Mapping[str, str]:
         headers = HTTPMessage()  # unlike a dictionary it holds a header more than once
@@ -276,16 +294,3 @@ class Connection:
         self.close()
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         return UnreachableError(f"{self._access.name} does not answer: {reason}")
-
-
-def _refusal(response: HTTPResponse) -> RefusalError:
-    text = response.read(LARGEST_BYTES).decode(errors="replace")
-    with suppress(ValueError, AttributeError, RecursionError):
-        text = json.loads(text).get("message") or text
-    message = " ".join(str(text).split())[:300]
-    if response.status == GONE:
-        return GoneError(message)
-    retry_after = response.headers.get("Retry-After", "")
-    return RefusalError(
-        response.status, message, float(retry_after) if retry_after.isdigit() else 0.0
-    )

@@ -16,6 +16,8 @@ from temper_prometheus.durations import as_duration
 TIMEOUT_S = 120.0
 """Of one query as a whole: a Prometheus ends its own by then (``--query.timeout``)."""
 LARGEST_ANSWER_BYTES = 64 << 20
+MOST_VALUES = 10_000_000
+"""Of an answer in JSON. Each takes some 50 bytes once it is parsed, however few its text has."""
 LONGEST_ERROR = 300
 REDIRECTS = range(300, 400)
 FIRST_ERROR = 400
@@ -32,8 +34,9 @@ class Prometheus:
     """A Prometheus that is asked one query at a time. Use it as a context manager.
 
     Every query raises InputError if the server refuses it (4xx or a redirect), and MachineError if
-    no usable answer comes within *timeout_s* seconds and *largest_bytes*. *smaller* tells a user
-    how to make a question smaller. *notice* is called before each query with its number.
+    no usable answer comes within *timeout_s* seconds, *largest_bytes* and *most_values*. *smaller*
+    tells a user how to make a question smaller. *notice* is called before each query with its
+    number.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class Prometheus:
         *,
         timeout_s: float = TIMEOUT_S,
         largest_bytes: int = LARGEST_ANSWER_BYTES,
+        most_values: int = MOST_VALUES,
         smaller: str = "a smaller question may be answered",
         notice: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -49,6 +53,7 @@ class Prometheus:
         self._remedies = {**_REMEDIES, UNPROCESSABLE: f"; {smaller}"}
         self._timeout_s = timeout_s
         self._largest_bytes = largest_bytes
+        self._most_values = most_values
         self._notice = notice
         self._runner = asyncio.Runner()
         self._client: httpx2.AsyncClient | None = None
@@ -99,6 +104,9 @@ class Prometheus:
         self.asked += 1
         self._notice(self.asked)
         content = self._runner.run(self._content(f"{self._access.url}/api/v1/{endpoint}", form))
+        if values_at_most(content) > self._most_values:
+            size = f"more than {self._most_values} values"
+            raise self._failed(f"answers with {size}{self._remedies[UNPROCESSABLE]}")
         try:
             answer = parse(content, kind)
         except ValueError as error:
@@ -150,6 +158,11 @@ class Prometheus:
     @property
     def _name(self) -> str:
         return f"Prometheus at {self._access.url}"
+
+
+def values_at_most(content: bytes) -> int:
+    """Return how many values the JSON *content* has at most, by the signs that precede them."""
+    return sum(content.count(sign) for sign in (b"[", b"{", b",")) + 1
 
 
 def _short(error: object) -> str:

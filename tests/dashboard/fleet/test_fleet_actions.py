@@ -4,6 +4,7 @@ The API server, which lists their pods, is made. tests/kubernetes/fleet has the 
 """
 
 import socket
+from contextlib import closing
 
 import httpx2
 import pytest
@@ -58,12 +59,17 @@ def api(agents):
     server.close()
 
 
+def address_of(made):
+    """Return host and port of a made server."""
+    host, _, port = made.url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
 def served(api, folder, *, has_actions=False, **options):
     """Return the application of a fleet server."""
     token = folder / "token"
     token.write_text(TOKEN)
-    host, _, port = api.url.removeprefix("http://").partition(":")
-    door = AgentDoor(Access(host, int(port), is_tls=False), Way.POD, has_actions=has_actions)
+    door = AgentDoor(Access(*address_of(api), is_tls=False), Way.POD, has_actions=has_actions)
     return FleetServer(door, Sessions(TokenFile(token)), "temper", **options).application()
 
 
@@ -175,6 +181,47 @@ def test_an_agent_that_does_not_answer_keeps_no_other_from_its_change(
     assert told[1]["done"] == "safe mode is requested"
     assert standing(agents["n2"]) == {}
     assert 'outcome="no_answer"} 1.0' in client.get("/metrics").text
+
+
+def test_the_token_goes_to_no_address_that_was_once_an_agents(api, agents, tmp_path):
+    """The address of a pod that has ended may be that of any other pod."""
+    real = pod_at("n1", agents["n1"].host, agents["n1"].port)
+    seldom = served(api, tmp_path, has_actions=True, every_s=3600)
+    with closing(MadeServer()) as heir, TestClient(seldom) as client:
+        api.answers[PODS] = listed(pod_at("n1", *address_of(heir)))
+        client.post("/login", json={"token": TOKEN})
+        until_node(client, "n1", lambda each: each["state"] == "away")
+        api.answers[PODS] = listed(real)
+        answers = client.put(PATH, json=WISH, headers=BEARER).json()["nodes"]
+
+        assert answers == [{"node": "n1", "done": "safe mode is requested", "error": ""}]
+        assert [method for method, _, _ in heir.asked] == ["GET"]
+
+
+def test_without_a_list_of_the_agents_no_token_is_sent(client, api, agents):
+    until_node(client, "n1", lambda each: each["state"] == "answers")
+    api.answers[PODS] = (500, {"kind": "Status", "message": "away"})
+
+    refused = client.put(PATH, json=WISH, headers=BEARER)
+
+    assert refused.status_code == 503
+    assert "away" in refused.json()["error"]
+    assert standing(agents["n1"]) == {}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, [], {"requests": {}}, {"requests": {"operator": {}}}, {"requests": ["dashboard-user"]}],
+)
+def test_an_answer_that_does_not_confirm_is_no_success(client, api, answer):
+    with closing(MadeServer()) as made:
+        made.answers["/safe-mode"] = answer
+        api.answers[PODS] = listed(pod_at("n1", *address_of(made)))
+        (told,) = client.put(PATH, json=WISH, headers=BEARER).json()["nodes"]
+
+    assert ("PUT", "/safe-mode", {}) in made.asked
+    assert told["done"] == ""
+    assert "does not confirm" in told["error"]
 
 
 def test_nothing_is_changed_without_a_session(client, agents):

@@ -4,7 +4,7 @@ The server has no such token. It passes the one of the request on, and keeps it 
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -14,10 +14,11 @@ from starlette.requests import Request
 
 from temper_core import InputError, MachineError, fit_body, parse_tenant_json, setting
 from temper_core.observed import table
+from temper_kube.agents import Agent, Roster, roster
+from temper_kube.api_server import ApiServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
 from temper_plugin_dashboard.fleet.guarding import Guard
 from temper_plugin_dashboard.fleet.measures import DONE, Cause
-from temper_plugin_dashboard.fleet.survey import Survey
 from temper_serving.answers import address_of
 from temper_serving.bodies import BodyBudget
 
@@ -29,6 +30,7 @@ MOST_NODES = 64
 LARGEST_BODY = 32 * 1024
 LONGEST_NAME, LONGEST_REASON = 253, 500
 BEARER = "Bearer "
+UNCONFIRMED = "its answer does not confirm the change. Look at the node itself"
 EXAMPLE = '{"nodes": ["worker-1"], "requested": true, "reason": "latency of the shop"}'
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -57,16 +59,18 @@ class Answer:
 
 
 class Acting:
-    """Asks the agents of *survey* by *door*, ``AT_ONCE`` at a time.
+    """Asks the agents in *namespace* by *door*, ``AT_ONCE`` at a time.
 
-    It calls *counted* with ``DONE`` or a ``Cause`` for each agent that it asks.
+    It lists them anew for each request. The address of an agent that has ended may belong to any
+    other pod, which would receive the token. It calls *counted* with ``DONE`` or a ``Cause`` for
+    each agent that it asks.
     """
 
     def __init__(
-        self, door: AgentDoor, survey: Survey, guard: Guard, counted: Callable[[str], None]
+        self, door: AgentDoor, namespace: str, guard: Guard, counted: Callable[[str], None]
     ) -> None:
         self._door = door
-        self._survey = survey
+        self._namespace = namespace
         self._guard = guard
         self._counted = counted
         self._bodies = BodyBudget(LARGEST_BODY)
@@ -79,13 +83,16 @@ class Acting:
     async def set_safe_mode(self, request: Request) -> list[dict[str, str]]:
         """Do what the body asks for, log it, and return the answer of each node.
 
-        Raises InputError for a request without a token, and for one that does not fit.
+        Raises InputError for a request without a token, and for one that does not fit. Raises
+        MachineError if the API server does not list the agents. Then no agent is asked.
         """
         wish = _fitting(await self._guard.document(request, self._bodies))
         token = _token_of(request)
         loop = asyncio.get_running_loop()
+        found = _Found.of(await loop.run_in_executor(self._pool, self._listed))
         asked = [
-            loop.run_in_executor(self._pool, self._ask, node, wish, token) for node in wish.nodes
+            loop.run_in_executor(self._pool, self._ask, found, node, wish, token)
+            for node in wish.nodes
         ]
         answers = await asyncio.gather(*asked)
         for answer in answers:
@@ -99,25 +106,43 @@ class Acting:
             )
         return [answer.document() for answer in answers]
 
-    def _ask(self, node: str, wish: Wish, token: str) -> Answer:
-        known = self._survey.nodes.get(node)
-        if known is None:
-            return Answer(node, error="the cluster has no such node")
-        if known.agent is None:
-            return Answer(node, error=known.why)
+    def _listed(self) -> Roster:
+        with ApiServer(self._door.access) as api:
+            return roster(api, self._namespace)
+
+    def _ask(self, found: "_Found", node: str, wish: Wish, token: str) -> Answer:
+        agent = found.agents.get(node)
+        if agent is None:
+            return Answer(node, error=found.away.get(node, "the cluster has no such node"))
         body: dict[str, Any] = {"requested": wish.requested, "requester": REQUESTER}
         if wish.requested:
             body["reason"] = wish.reason
         try:
-            content = self._door.put(known.agent, "/safe-mode", body, token)
+            content = self._door.put(agent, "/safe-mode", body, token)
         except AgentRefusalError as error:
             self._counted(Cause.REFUSED)
             return Answer(node, error=str(error))
         except MachineError as error:
             self._counted(Cause.NO_ANSWER)
             return Answer(node, error=str(error))
-        self._counted(DONE)
-        return Answer(node, done=_outcome(content.body, is_requested=bool(wish.requested)))
+        answer = _answer(node, content.body, is_requested=bool(wish.requested))
+        self._counted(DONE if answer.done else Cause.REFUSED)
+        return answer
+
+
+@frozen
+class _Found:
+    """The agents of the cluster by node, and why the other nodes have none that can be asked."""
+
+    agents: Mapping[str, Agent]
+    away: Mapping[str, str]
+
+    @classmethod
+    def of(cls, found: Roster) -> "_Found":
+        return cls(
+            {agent.node: agent for agent in found.agents},
+            {away.node: away.why for away in found.away},
+        )
 
 
 def _fitting(document: object) -> Wish:
@@ -149,11 +174,16 @@ def _token_of(request: Request) -> str:
     return token
 
 
-def _outcome(body: bytes, *, is_requested: bool) -> str:
-    if is_requested:
-        return "safe mode is requested"
+def _answer(node: str, body: bytes, *, is_requested: bool) -> Answer:
+    """Return what the agent's answer says. One that does not show the request is a failure."""
     try:
-        answer = table({"it": parse_tenant_json(body)}, "it")
+        state = table({"it": parse_tenant_json(body)}, "it")
     except ValueError:
-        answer = {}
-    return "withdrawn" if answer.get("released") is True else "no request of a page stood there"
+        state = {}
+    if "requests" not in state:
+        return Answer(node, error=UNCONFIRMED)
+    if is_requested:
+        stands = REQUESTER in table(state, "requests")
+        return Answer(node, "safe mode is requested") if stands else Answer(node, "", UNCONFIRMED)
+    done = "withdrawn" if state.get("released") is True else "no request of a page stood there"
+    return Answer(node, done)

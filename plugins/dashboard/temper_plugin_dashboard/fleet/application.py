@@ -77,7 +77,7 @@ class FleetServer:
             self._streams,
             pod_parts=details.parts,
         )
-        self._acting = Acting(door, self._survey, self._guard, self._measures.count_action)
+        self._acting = Acting(door, namespace, self._guard, self._measures.count_action)
         self._has_actions = door.has_actions
         self._history = history
         self._queries = asyncio.Semaphore(MOST_QUERIES)
@@ -165,7 +165,6 @@ class FleetServer:
         return _answer(await asyncio.to_thread(find_pods, nodes, words, node, MOST_PODS))
 
     async def _set_safe_mode(self, request: Request) -> Response:
-        await self._rounds.first()
         return _answer({"nodes": await self._acting.set_safe_mode(request)})
 
     async def _of_node(self, request: Request) -> Response:

@@ -16,7 +16,7 @@ from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
 from temper_plugin_dashboard.fleet.measures import Cause
 
 AT_ONCE = 8
-"""Answers of up to 16 MiB each are held at a time."""
+"""Answers of up to 16 MiB each are read at a time."""
 OF_NODE = 2
 
 

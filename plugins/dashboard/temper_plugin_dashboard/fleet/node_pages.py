@@ -19,6 +19,7 @@ from temper_plugin_dashboard.fleet.guarding import Guard, refusal
 from temper_plugin_dashboard.fleet.rounds import Rounds
 from temper_plugin_dashboard.fleet.streaming import Streams
 from temper_plugin_dashboard.fleet.survey import NodeState, State, Survey
+from temper_plugin_dashboard.fleet.unsent import Unsent
 from temper_serving.answers import JSON
 
 FORWARDED = frozenset(
@@ -68,6 +69,7 @@ class NodePages:
         self._guard = guard
         self._streams = streams
         self._forwarding = forwarding
+        self._unsent = Unsent()
         self._pod_parts = pod_parts
 
     def close(self) -> None:
@@ -113,7 +115,7 @@ class NodePages:
             return refusal(_of_error(error.status), error.reason)
         except MachineError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {error}")
-        return Response(answer.body, media_type=_plain(answer.headers.get_content_type()))
+        return self._unsent.response(answer.body, _plain(answer.headers.get_content_type()))
 
     async def _follow(self, request: Request) -> Response:
         """Tell the page of each new observation of its node, and when its agent is away."""

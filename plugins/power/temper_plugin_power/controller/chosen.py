@@ -25,7 +25,10 @@ from temper_prometheus.access import access as prometheus_access
 from temper_prometheus.client import Prometheus
 
 LARGEST_ANSWER_BYTES = 24 * 1024 * 1024
-"""Of some 150,000 pods, in ten times the memory. The owner of any scraped target may add series."""
+MOST_VALUES = 1_000_000
+"""Of some 100,000 pods, a series of which has nine or ten. The owner of any scraped target may add
+series, and those of all measures have to fit into the operator's memory.
+"""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -97,7 +100,12 @@ def _prometheus(settings: ClassifierSettings) -> Prometheus:
         _path(settings.prometheus_ca_file),
         settings.prometheus_tenant or None,
     )
-    return Prometheus(way, timeout_s=QUERY_TIMEOUT_S, largest_bytes=LARGEST_ANSWER_BYTES)
+    return Prometheus(
+        way,
+        timeout_s=QUERY_TIMEOUT_S,
+        largest_bytes=LARGEST_ANSWER_BYTES,
+        most_values=MOST_VALUES,
+    )
 
 
 def _path(text: str) -> Path | None:

@@ -90,9 +90,11 @@ def measure(
     dialect = dialect_of(families, energy)
     values: dict[str, Values] = {}
     for question in questions(families, dialect, window_s):
-        answer = asking.answer(question.measure, question.query)
         try:
-            values[question.measure] = values_of(answer.series, question)
+            # An answer has no name here, so that it is freed before the next one is parsed.
+            values[question.measure] = values_of(
+                asking.answer(question.measure, question.query).series, question
+            )
         except ValueError as error:
             raise server.damaged(error) from error
     return Measured(measures_of(values), dialect, families, _energy_labels(asking, dialect))

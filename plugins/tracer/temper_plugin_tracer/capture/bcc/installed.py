@@ -12,7 +12,10 @@ MODULES = ("usr/local/lib/python3*/dist-packages", "usr/lib/python3/dist-package
 """Where that interpreter looks for modules, in its order. pip installs into the first."""
 OF_BPF = "libbcc.py"
 """A file that the module has, and no other of the name: on PyPI ``bcc`` is another project."""
-HEADERS = ("lib/modules/{release}/build", "sys/kernel/kheaders.tar.xz")
+HEADERS = "lib/modules/{release}/build"
+"""Without them bcc unpacks those of the kernel itself into ``/tmp/kheaders-RELEASE``. Before 0.30
+any user could put other headers there (CVE-2024-2314), so they are not used.
+"""
 MACHINE = "x86_64"
 NOT_INSTALLED = "python3-bpfcc is not installed"
 OTHER_MACHINE = "its recorder relies on the order of stores of x86-64"
@@ -33,7 +36,7 @@ def find_bcc(root: Path = Path("/")) -> Path:
     if platform.machine() != MACHINE:
         raise MachineError(OTHER_MACHINE)
     release = os.uname().release
-    if not any((root / place.format(release=release)).exists() for place in HEADERS):
+    if not (root / HEADERS.format(release=release)).exists():
         raise MachineError(
             f"python3-bpfcc is installed, and the headers of the kernel are not; "
             f"install linux-headers-{release}"
