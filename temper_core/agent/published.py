@@ -131,9 +131,11 @@ class Published:
         """Return the log of this node's events."""
         return self._events
 
-    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+    def audit(
+        self, request_line: str, requester: Requester, outcome: str, *, is_series: bool = False
+    ) -> None:
         """Record a request that acts, such as ``PUT /safe-mode``, and ``done`` or its failure."""
-        self._audit.note(request_line, requester, outcome)
+        self._audit.note(request_line, requester, outcome, is_series=is_series)
 
     def checks(self) -> Sequence[tuple[str, Check]]:
         """Return the instruments' checks, each with its plugin's name."""

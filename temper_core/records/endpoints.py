@@ -154,6 +154,8 @@ class Endpoint:
             Raises InputError for a 400, and MachineError for a 503 by a fact of the node.
         acts: Whether it changes anything, or returns data that is not public. It then needs
             the token or the local socket, refuses requests from other origins, and is audited.
+        is_series: Whether one requester sends the same request again and again, such as a sign of
+            life. The audit then has the first, and none that follows another within a minute.
         parameters: The meaning of each query and path parameter, by name.
         largest_body_bytes: A larger body is refused with 413.
         body_schema: JSON Schema of the body, for ``/openapi.json``.
@@ -167,6 +169,7 @@ class Endpoint:
     summary: str = field(validator=is_summary)
     answer: Callable[[Request], Any]
     acts: bool = False
+    is_series: bool = False
     parameters: Mapping[str, str] = field(factory=dict)
     largest_body_bytes: int = field(
         default=LARGEST_BODY_BYTES, validator=[ge(0), le(MOST_BODY_BYTES)]

@@ -99,7 +99,8 @@ class Dispatcher:
         except Refusal as error:
             self._view.audit(line, requester, f"{error.status} {error.message}")
             raise
-        self._view.audit(line, requester, outcome_of(reply))
+        is_series = served.endpoint.is_series
+        self._view.audit(line, requester, outcome_of(reply), is_series=is_series)
         return reply
 
     async def _ask(self, served: ServedEndpoint, http: HttpRequest, requester: Requester) -> Reply:

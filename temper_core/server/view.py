@@ -83,10 +83,13 @@ class AgentView(MetricSource, Protocol):
         """Run the instruments' checks and return them, each with its plugin's name."""
         ...
 
-    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+    def audit(
+        self, request_line: str, requester: Requester, outcome: str, *, is_series: bool = False
+    ) -> None:
         """Record a request to act, allowed or refused: method and path, requester and outcome.
 
-        Does no I/O, since it is called in the server's event loop.
+        Of a series only the first that is allowed is recorded. Does no I/O, since it is called in
+        the server's event loop.
         """
         ...
 

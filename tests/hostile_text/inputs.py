@@ -77,7 +77,7 @@ def agent_answers():
         "/trace": {"id": "one"},
         "/rightsize": {"containers": [a_container()]},
         "/traces": {"traces": [a_trace()]},
-        "/training": {"results": [a_training()]},
+        "/training": {"running": [a_run()], "results": [a_training()]},
         "/wakes": {"schema_version": 1, "window": {**WINDOW, "at": 1.0, "every_s": 0.1}},
     }
     return {path: Poison(SPARED).document(document) for path, document in plain.items()}
@@ -91,6 +91,14 @@ def a_training():
     return {
         "workload": "shop", "date": "2026-03-02", "verdict": "better", "trials": [trial],
         "confirmation": trial,
+    }  # fmt: skip
+
+
+def a_run():
+    ended = {"change": "io: boost", "blocks": 4, "gain": 0.1, "verdict": "kept"}
+    return {
+        "workload": "shop", "phase": "trial 2", "arm": "io: normal", "waiting": "a core",
+        "abort": "aborted by ops", "left_s": 90.0, "ended": [ended],
     }  # fmt: skip
 
 

@@ -63,6 +63,25 @@ def test_a_protected_read_is_recorded_once_a_minute_for_each_who_reads(audit, lo
     assert [event.kind for event in log.after()] == ["capture"] * 4
 
 
+def test_of_a_series_the_first_is_recorded_and_one_after_a_pause(audit, log, clock):
+    for _ in range(10):
+        audit.note("PUT /training/runs/a", ROOT, "done", is_series=True)
+        clock.now += REPEATED_S / 2
+    audit.note("PUT /training/runs/b", ROOT, "done", is_series=True)
+    clock.now += REPEATED_S
+    audit.note("PUT /training/runs/a", ROOT, "done", is_series=True)
+
+    assert [event.subject[-1] for event in log.after()] == ["a", "b", "a"]
+    assert {event.kind for event in log.after()} == {"request"}
+
+
+def test_each_refusal_of_a_series_is_recorded(audit, log):
+    for _ in range(3):
+        audit.note("PUT /training/runs/a", ROOT, "400 no report", is_series=True)
+
+    assert [event.kind for event in log.after()] == ["request_refused"] * 3
+
+
 def test_a_flood_of_refusals_hides_no_request(audit, log):
     audit.note("PUT /safe-mode", ROOT, "done")
     for number in range(5000):

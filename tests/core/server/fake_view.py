@@ -136,6 +136,7 @@ class FakeView:
     checked: list[tuple[str, Check]] = field(factory=list)
     promised: list[tuple[str, Invariant]] = field(factory=list)
     audited: list[tuple[str, str, str]] = field(factory=list)
+    audited_series: list[bool] = field(factory=list)
     ended: list[tuple[str, str, str, bool]] = field(factory=list)
     lost: dict[tuple[str, str], str] = field(factory=dict)
     release: threading.Event = field(factory=threading.Event)
@@ -204,8 +205,11 @@ class FakeView:
     def checks(self) -> list[tuple[str, Check]]:
         return self.checked
 
-    def audit(self, request_line: str, requester: Requester, outcome: str) -> None:
+    def audit(
+        self, request_line: str, requester: Requester, outcome: str, *, is_series: bool = False
+    ) -> None:
         self.audited.append((request_line, str(requester), outcome))
+        self.audited_series.append(is_series)
 
     def note_end(self, plugin: str, part: str, failure: str = "", *, is_hung: bool = False) -> None:
         self.ended.append((plugin, part, failure, is_hung))

@@ -210,6 +210,19 @@ def test_a_plugins_endpoint_that_acts_needs_what_the_core_needs(start, view, tok
     assert local.json() == [{"a": 1}, f"socket uid {os.getuid()}"]
 
 
+def test_an_endpoint_of_repeated_requests_is_audited_as_a_series(start, view):
+    alive = endpoint("/alive", lambda _: {}, method="PUT", acts=True, is_series=True)
+    act = endpoint("/act", lambda _: {}, method="PUT", acts=True)
+    view.served = [("tracer", alive), ("tracer", act)]
+    agent = start()
+
+    agent.unix.put("/alive")
+    agent.unix.put("/act")
+
+    assert [line for line, _, _ in view.audited] == ["PUT /alive", "PUT /act"]
+    assert view.audited_series == [True, False]
+
+
 def test_openapi_describes_exactly_what_routes(start, view):
     view.served = [
         ("tracer", endpoint("/trace/{id}", parameters={"id": "Which.", "part": "What."})),

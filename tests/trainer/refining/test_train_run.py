@@ -176,6 +176,55 @@ def test_the_agent_shows_the_result_with_the_price_that_others_pay(train):
     assert "the whole profile" in listed
 
 
+def running(train):
+    return train.agent.get("/training").json()["running"]
+
+
+def audited(train):
+    events = train.agent.get("/events?kind=request").json()["events"]
+    return [each["subject"] for each in events if "/training/runs/" in each["subject"]]
+
+
+def test_the_agent_shows_a_run_and_ends_it_on_request(train):
+    slow = f"sh -c 'sleep 0.3; exec {train.benchmark}'"
+    run = train.start("--rehearse", "--trials", 9, "--minutes", 60, benchmark=slow)
+    try:
+        shown = eventually(lambda: [each for each in running(train) if each["trial"]])[0]
+        listed = subprocess.run(
+            [TEMPER, "train", "results", "--settings", train.agent.path],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        path = f"/training/runs/{shown['id']}"
+        train.agent.client.delete(path).raise_for_status()
+        _, errors = run.communicate(timeout=PATIENCE_S)
+    finally:
+        run.kill()
+
+    assert (shown["workload"], shown["pods"], shown["phase"]) == ("shop", ["spin"], "trial 1")
+    assert shown["measured"] >= 9
+    assert 0 < shown["left_s"] < 2 * 3600
+    assert "shop now\n  trial 1, " in listed
+    assert run.returncode == INVALID
+    assert "aborted by socket" in errors
+    assert "the same command continues" in errors
+    assert train.trials() == running(train) == []
+    assert [each for each in audited(train) if each.endswith(path)] == [
+        f"PUT {path}",
+        f"DELETE {path}",
+    ]
+
+
+def test_a_killed_run_is_not_shown_for_ever(train):
+    killed = train.start("--rehearse", "--trials", 9)
+    eventually(lambda: running(train))
+    killed.kill()
+    killed.communicate(timeout=PATIENCE_S)
+
+    eventually(lambda: running(train) == [])
+
+
 def test_others_are_seen_waiting_in_each_measurement_that_is_long_enough(train):
     slow = f"sh -c 'sleep 1.2; exec {train.benchmark}'"
 
@@ -202,6 +251,7 @@ def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # n
 
     assert done.returncode == FOUND, done.stderr
     assert "the agent does not show the result: " in done.stderr
+    assert done.stderr.count("the agent does not show the run: ") == 1
     assert (train.record / "result.json").exists()
 
 

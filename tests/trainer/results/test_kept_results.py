@@ -61,7 +61,7 @@ def workloads(instrument):
 
 
 def test_without_a_training_nothing_is_kept_and_no_directory_is_made(context, tmp_path):
-    assert ask(TrainingResults(context), "get-training") == {"results": []}
+    assert ask(TrainingResults(context), "get-training") == {"running": [], "results": []}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,12 +17,14 @@ from temper_core.console import (
 )
 from temper_core.observed import Row, number, rows, table, text
 
+MINUTE_S = 60.0
+
 
 @click.command("results")
 @settings_option
 @output_option
 def results_command(settings_path: Path | None, output: str) -> None:
-    """Show the results of the newest trainings on this node, the newest first.
+    """Show the trainings that run on this node, and the results of others, the newest first.
 
     The agent keeps 32 of them. Exit code 3 if no agent answers.
     """
@@ -30,11 +32,30 @@ def results_command(settings_path: Path | None, output: str) -> None:
     if output == "json":
         print_json(document)
         return
+    for run in rows(document, "running"):
+        _show_running(run)
     found = rows(document, "results")
     if not found:
         click.echo("the agent keeps no result of a training")
     for result in found:
         _show(result)
+
+
+def _show_running(run: Row) -> None:
+    left_s = number(run, "left_s")
+    left = "" if left_s is None else f", at most {left_s / MINUTE_S:.0f} minutes left"
+    click.echo(printable(f"{text(run, 'workload')} now"))
+    click.echo(printable(f"  {text(run, 'phase')}, {text(run, 'arm')}{left}"))
+    for name in ("waiting", "abort"):
+        if text(run, name):
+            click.echo(printable(f"  {name}: {text(run, name)}"))
+    shown = plain_table("change", "blocks", "gain", "verdict")
+    for trial in rows(run, "ended"):
+        blocks, gain = number(trial, "blocks") or 0, number(trial, "gain") or 0.0
+        change, verdict = printable(text(trial, "change")), printable(text(trial, "verdict"))
+        shown.add_row(change, str(int(blocks)), f"{100 * gain:+.1f} %", verdict)
+    if shown.row_count:
+        results_console().print(shown)
 
 
 def _show(result: Row) -> None:

@@ -14,14 +14,15 @@ from temper_core import TemperError
 from temper_core.console import (
     EXIT_FINDINGS,
     Progress,
-    printable,
 )
 from temper_plugin_trainer.commands.profile_origin import Origin
+from temper_plugin_trainer.commands.run_progress import RunProgress, say
+from temper_plugin_trainer.commands.run_reporter import RunReporter
 from temper_plugin_trainer.refining.arm_traces import NOT_ASKED, ArmTrace, ArmTraces, untraced
 from temper_plugin_trainer.refining.arms import Arms, Pace, require_wanted
 from temper_plugin_trainer.refining.benchmark import BETTER, Asked, Measured
 from temper_plugin_trainer.refining.benchmark_runs import Benchmark
-from temper_plugin_trainer.refining.climb import Outcome, Plan, Trial, Visit
+from temper_plugin_trainer.refining.climb import Outcome, Plan
 from temper_plugin_trainer.refining.climb_plot import climb_plot
 from temper_plugin_trainer.refining.guardian import Guardian
 from temper_plugin_trainer.refining.guards import Guards
@@ -43,6 +44,7 @@ from temper_plugin_trainer.refining.trained_profile import trained_profile
 from temper_plugin_trainer.refining.trial_door import Door, Look
 from temper_plugin_trainer.refining.variants import started, stock, tiers_only
 from temper_plugin_trainer.refining.window import Window
+from temper_plugin_trainer.results.run_report import LONGEST_TEXT, MOST_PODS, RunReport
 
 SCHEMA_VERSION = 1
 
@@ -137,6 +139,29 @@ class TrainingRun:
                 self.door.release(str(row.get("id")))
 
     def _climb(self, plan: Plan, journal: Journal, benchmark: Benchmark, first: Measured) -> None:
+        reporter = RunReporter(self.door, self._first_report(), say)
+        with reporter.reporting():
+            self._climb_reported(plan, journal, benchmark, first, reporter)
+
+    def _first_report(self) -> RunReport:
+        options = self.options
+        return RunReport(
+            workload=self.directory.name,
+            profile=str(self.origin.table["id"]),
+            pods=self.door.pods[:MOST_PODS],
+            command=options["benchmark"][:LONGEST_TEXT],
+            metric=options["metric"][:LONGEST_TEXT],
+            trials=options["trials"],
+        )
+
+    def _climb_reported(
+        self,
+        plan: Plan,
+        journal: Journal,
+        benchmark: Benchmark,
+        first: Measured,
+        reporter: RunReporter,
+    ) -> None:
         options = self.options
         progress = Progress("Ctrl-C ends it, the same command continues")
         arms = Arms(
@@ -148,15 +173,16 @@ class TrainingRun:
             first_event=self.door.last_event(),
             minutes=options["minutes"],
             request_millis=self.request,
-            waiting=lambda why: progress.show(f"waiting: {why}"),
+            waiting=lambda why: shown.wait(why),  # noqa: PLW0108 - it is made of the arms
             opens_in=self._opens_in,
-            aborted=self.aborted,
+            aborted=lambda: self.aborted() or reporter.reason(),
         )
         if journal.left:
-            _say(f"continuing after {journal.left} measurements")
-        shown = _Shown(plan, arms, progress)
+            say(f"continuing after {journal.left} measurements")
+        shown = RunProgress(plan, arms, journal, progress, reporter)
         session = Session(plan, journal, arms, shown.visit, shown.trial)
         outcome = session.run()
+        reporter.update(phase="the traces", arm="", waiting="", left_s=None)
         self._record(outcome, session, first, self._traces(outcome, arms, progress))
 
     def _traces(self, outcome: Outcome, arms: Arms, progress: Progress) -> tuple[ArmTrace, ...]:
@@ -179,7 +205,7 @@ class TrainingRun:
         result = asdict(result_of(outcome, setting, str(self.origin.table["id"]), session.readings))
         write_atomically(self.directory / RESULT, json.dumps(result, indent=2) + "\n")
         self._publish(result)
-        _say(f"{session.measured} measurements, {setting.engines_used} engines started")
+        say(f"{session.measured} measurements, {setting.engines_used} engines started")
         self.show(verdict_of(outcome), self.directory / REPORT, best)
         click.get_current_context().exit(0 if outcome.is_better else EXIT_FINDINGS)
 
@@ -188,7 +214,7 @@ class TrainingRun:
         try:
             self.door.keep_result(result)
         except TemperError as error:
-            _say(f"the agent does not show the result: {error}")
+            say(f"the agent does not show the result: {error}")
 
     def _setting(self, session: Session, first: Measured) -> Setting:
         options = self.options
@@ -210,32 +236,3 @@ class TrainingRun:
             groups=self.origin.groups,
             untold=self.origin.untold,
         )
-
-
-@define
-class _Shown:
-    """The progress of a climb on standard error."""
-
-    plan: Plan
-    arms: Arms
-    progress: Progress
-
-    def visit(self, visit: Visit, measured: int) -> None:
-        """Show what is measured next."""
-        what = f"trial {visit.trial} of {self.plan.trials}" if visit.trial else "the tier alone"
-        self.progress.show(
-            f"{measured} measured  {what}  block {visit.block + 1}  {visit.variant.change}"
-        )
-
-    def trial(self, trial: Trial) -> None:
-        """Print a trial that has ended."""
-        why = f" ({trial.why})" if trial.why else ""
-        self.progress.end(
-            f"trial {trial.number}: {trial.candidate.change}: {100 * trial.gain:+.1f} % in "
-            f"{len(trial.gains)} blocks, {trial.verdict}{why}; "
-            f"{self.arms.engines_used} engines started"
-        )
-
-
-def _say(line: str) -> None:
-    click.echo(f"temper: {printable(line)}", err=True)

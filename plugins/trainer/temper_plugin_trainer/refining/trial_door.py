@@ -108,6 +108,13 @@ class Door:
         """Give *result* to the agent, which shows it. Raises InputError if the agent refuses it."""
         self._ask("/training", "PUT", dict(result))
 
+    def report_run(self, run: str, report: Mapping[str, Any]) -> str:
+        """Tell the agent how far a run is. Return why it has to end, empty if it may go on.
+
+        Raises InputError if the agent takes no reports.
+        """
+        return text(self._ask(f"/training/runs/{run}", "PUT", dict(report)), "abort")
+
     def look(self) -> Look:
         """Return the last observation of the node."""
         document = self._ask("/observe", query={"top": str(THREADS)})

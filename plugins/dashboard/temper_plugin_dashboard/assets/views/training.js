@@ -1,17 +1,29 @@
-// The results of trainings: what was tried, what was kept, and what others paid for it.
+// Trainings: those that run now, and the results of others: what was tried, what was kept, and what others paid for it.
 
-import { html } from "../vendor/htm-preact.js";
+import { html, useEffect, useState } from "../vendor/htm-preact.js";
 import { count, cpus, figure, gain, moment, text } from "../format.js";
 import { Fact, Loaded, Panel, Table, useDocument } from "../parts.js";
+import { RunningTraining } from "../training-runs.js";
 
-export function Training({ look }) {
-  const training = useDocument("training", look);
+export function Training({ look, actions }) {
+  const [asked, setAsked] = useState(0);
+  const training = useDocument("training", `${look}/${asked}`);
+  const again = () => setAsked((number) => number + 1);
+  // An agent of an earlier version tells none.
+  const running = training.data?.running ?? [];
+  const isRunning = running.length > 0;
+  useEffect(() => {
+    const timer = isRunning ? setInterval(again, 2000) : 0;
+    return () => clearInterval(timer);
+  }, [isRunning]);
   return html`
     <${Loaded} from=${training} missing="The plugin temper-plugin-trainer is not installed.">
-      ${(document) =>
-        document.results.length
+      ${(document) => html`
+        ${running.map((run) => html`<${RunningTraining} key=${run.id} run=${run} actions=${actions} onChange=${again} />`)}
+        ${document.results.length
           ? document.results.map((result) => html`<${Result} key=${`${result.at}/${result.workload}`} result=${result} />`)
           : html`<${Panel} title="Results of trainings" path="training" command="temper train results"><p class="empty">The agent keeps no result of a training.</p><//>`}
+      `}
     <//>
   `;
 }
