@@ -165,9 +165,9 @@ def test_a_method_of_an_instrument_that_breaks_the_contract_is_named(method, ret
 def test_an_endpoint_of_an_instrument_answers_with_what_can_be_sent():
     class Broken(Lamp):
         def endpoints(self):
-            return [Endpoint("lamp", "GET", "/lamp", "The lamp.", lambda _: {1, 2})]
+            return [Endpoint("lamp", "GET", "/lamp", "The lamp.", lambda _: b"raw")]
 
-    with pytest.raises(PluginError, match="set is not JSON serializable"):
+    with pytest.raises(PluginError, match="returned a bytes; allowed is an Answer, or JSON"):
         assert_keeps_contract(Instruments(Broken))
 
 
