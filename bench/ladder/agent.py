@@ -13,7 +13,7 @@ from typing import Any
 from attrs import frozen
 
 from bench.ladder.arms import Arm
-from bench.ladder.pods import NAMESPACE, running
+from bench.ladder.pods import NAMESPACE, halting, running
 
 ADDRESS = "127.0.0.1:9177"
 ENFORCING_S = 900.0
@@ -85,10 +85,18 @@ class Files:
 class Agent:
     """A running agent."""
 
-    def __init__(self, process: "subprocess.Popen[str]", cgroup: Path, log: Path) -> None:
+    def __init__(
+        self,
+        process: "subprocess.Popen[str]",
+        cgroup: Path,
+        log: Path,
+        address: str = ADDRESS,
+    ) -> None:
         self.cgroup = cgroup
+        self.address = address
         self._process = process
         self._log = log
+        self._is_halted = False
 
     @property
     def pid(self) -> int:
@@ -99,13 +107,30 @@ class Agent:
         """Whether its process has ended."""
         return self._process.poll() is not None
 
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """Stop the agent's process during the block. Meanwhile it gives no answer."""
+        self._is_halted = True
+        try:
+            with halting(self.pid):
+                yield
+        finally:
+            self._is_halted = False
+
     def ask(self, path: str) -> Any:  # noqa: ANN401 - JSON may say anything
         """Return the agent's answer, or an empty table while there is none."""
+        if self._is_halted:
+            return {}
         try:
-            with urllib.request.urlopen(f"http://{ADDRESS}{path}", timeout=ANSWER_S) as answer:
-                return json.load(answer)
+            return json.loads(self.read(path))
         except (OSError, ValueError):
             return {}
+
+    def read(self, path: str) -> str:
+        """Return the text that the agent answers; raise OSError where it does not."""
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=ANSWER_S) as answer:
+            text: str = answer.read().decode()
+        return text
 
     def wait_for(self, mode: str) -> Json:
         """Wait until the agent is in *mode*. Return that observation, or raise NotInTime."""

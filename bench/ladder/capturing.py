@@ -1,7 +1,5 @@
 """A capture of the plugin tracer while a point is measured. Kinds are entries of ``CAPTURES``."""
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -10,7 +8,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from bench.ladder.agent import Agent, Json, NotInTime
-from bench.ladder.pods import running
+from bench.ladder.pods import halting, running
 from bench.ladder.rows import UNCAPTURED
 from temper_core import ask_agent
 from temper_core.console import read_settings
@@ -26,21 +24,26 @@ SETTLE_S = 1.0
 
 @frozen
 class Capture:
-    """What is asked of ``POST /trace`` beside the bounds.
+    """What is asked of ``POST /trace`` beside the bounds, and which processes halt meanwhile.
 
-    With ``is_halted`` the helper process is stopped while requests are served. What remains is the
-    part of the BPF programs. The rings of a CPU hold what they record.
+    Processes halt by SIGSTOP while requests are served. With a halted helper what remains is the
+    BPF programs, whose rings hold what they record, and the agent that watches the helper. With a
+    halted agent too it is the programs alone. With ``is_none`` nothing is captured.
     """
 
     asked: Json = field(factory=dict)
-    is_halted: bool = False
+    halts_helper: bool = False
+    halts_agent: bool = False
+    is_none: bool = False
 
 
 CAPTURES = {
-    UNCAPTURED: Capture(),
+    UNCAPTURED: Capture(is_none=True),
+    "nothing": Capture(is_none=True, halts_agent=True),
+    "programs-alone": Capture(halts_helper=True, halts_agent=True),
+    "programs": Capture(halts_helper=True),
     "node": Capture(),
     "pod": Capture({"pod": "ladder/api"}),
-    "programs": Capture(is_halted=True),
 }
 
 
@@ -50,20 +53,20 @@ def captured(agent: Agent, settings_file: Path, kind: str, pod: Path) -> Iterato
 
     *pod* is the cgroup of the server's pod, which needs a process to be selected. Raises NotInTime.
     """
+    capture = CAPTURES[kind]
     told: Json = {"capture": kind}
-    if kind == UNCAPTURED:
-        yield told
+    if capture.is_none:
+        with _halting(capture, agent):
+            yield told
         return
     settings = read_settings(settings_file)
-    asked = {"seconds": LONGEST_S, "bytes": MOST_BYTES, **CAPTURES[kind].asked}
+    asked = {"seconds": LONGEST_S, "bytes": MOST_BYTES, **capture.asked}
     with running(pod, ("sleep", "infinity")):
         _wait(lambda: "populated 1" in (pod / "cgroup.events").read_text(), "of a process")
         begun = ask_agent("/trace", method="POST", body=asked, settings=settings)
         _wait(lambda: any(_recorders(agent.cgroup)), "recording")
     time.sleep(SETTLE_S)
-    with ExitStack() as halted:
-        if CAPTURES[kind].is_halted:
-            halted.enter_context(_halted(next(_recorders(agent.cgroup))))
+    with _halting(capture, agent):
         yield told
     ask_agent(f"/trace/{begun['id']}", method="DELETE", settings=settings)
     _wait(lambda: "ended_by" in _entry(begun["id"], settings), "finished")
@@ -71,18 +74,19 @@ def captured(agent: Agent, settings_file: Path, kind: str, pod: Path) -> Iterato
     told |= {key: entry[key] for key in ("events", "lost", "seconds", "ended_by")}
 
 
+@contextmanager
+def _halting(capture: Capture, agent: Agent) -> Iterator[None]:
+    with ExitStack() as halted:
+        if capture.halts_helper:
+            halted.enter_context(halting(next(_recorders(agent.cgroup))))
+        if capture.halts_agent:
+            halted.enter_context(agent.halted())
+        yield
+
+
 def _entry(capture: str, settings: Settings) -> Json:
     entries = ask_agent("/traces", settings=settings)["traces"]
     return next(entry for entry in entries if entry["id"] == capture)
-
-
-@contextmanager
-def _halted(pid: int) -> Iterator[None]:
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 def _recorders(cgroup: Path) -> Iterator[int]:

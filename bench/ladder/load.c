@@ -12,6 +12,9 @@
 //       the rest of which is 0.
 //   load compress threads=4 counts=PATH
 //       The same with threads that compress text with zlib, which is loaded at run time. They count bytes of it.
+//   load nap threads=20 pause_us=666667 life_ms=0
+//       Threads that wake every PAUSE_US, until SIGTERM. With LIFE_MS each lives for a random time of at most twice that,
+//       and starts the thread that follows it.
 //
 // In the JSON, "requests" has [wait, service] in ns. The wait begins at the intended arrival, so a client that is late
 // and a queue of requests both count (no coordinated omission). With arrivals=1 the third number of a request is its
@@ -38,7 +41,7 @@
 #include <unistd.h>
 
 enum { MAX_THREADS = 256, MAX_CPUS = 1024, PIECES = 50, NOISE_TURNS = 20000, SPIN_TURNS = 1000, LINE = 4096, CACHE_LINE = 8 };
-enum { UNANSWERED_S = 10, TEXT = 1 << 16, ZLIB_LEVEL = 6 };
+enum { UNANSWERED_S = 10, TEXT = 1 << 16, ZLIB_LEVEL = 6, NAP_STACK = 1 << 15 };
 
 typedef struct {
     int64_t run_ns, delay_ns, migrations;
@@ -58,9 +61,9 @@ typedef struct {
 
 static struct {
     double seconds;
-    long seed, period_us, turns, settle_ms, servers, noise, threads, lines, lines_ms, burst, burst_turns, burst_ms, arrivals;
+    long seed, period_us, turns, settle_ms, servers, noise, threads, lines, lines_ms, burst, burst_turns, burst_ms, arrivals, pause_us, life_ms;
     const char *counts;
-} options = {4, 1, 8000, 125000, 600, 1, 0, 0, 0, 400, 0, 5000000, 200, 0, NULL};
+} options = {4, 1, 8000, 125000, 600, 1, 0, 0, 0, 400, 0, 5000000, 200, 0, 666667, 0, NULL};
 
 static Thread all[MAX_THREADS];
 static int thread_count;
@@ -321,13 +324,42 @@ static void count_until_ended(void *(*body)(void *)) {
     pause();
 }
 
+static void *nap(void *argument);
+
+static void start_napping(uint64_t seed) {
+    pthread_attr_t attributes;
+    pthread_t id;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, NAP_STACK);
+    if (pthread_create(&id, &attributes, nap, (void *)seed)) fail("pthread_create");
+    pthread_attr_destroy(&attributes);
+}
+
+// The argument is the state of a random generator, which is never 0.
+static void *nap(void *argument) {
+    uint64_t state = (uint64_t)argument;
+    double life_ms = 2 * uniform(&state) * options.life_ms;
+    int64_t end_ns = now_ns() + (int64_t)(life_ms * 1e6);
+    prctl(PR_SET_NAME, "ladder-nap");
+    do usleep(options.pause_us);
+    while (!options.life_ms || now_ns() < end_ns);
+    start_napping(state);
+    return NULL;
+}
+
+static void nap_until_ended(void) {
+    for (long i = 0; i < options.threads; i++) start_napping((uint64_t)now_ns() + i + 1);
+    pause();
+}
+
 static int set_option(const char *key, const char *value) {
     struct { const char *key; long *number; } numbers[] = {
         {"seed", &options.seed}, {"period_us", &options.period_us}, {"turns", &options.turns}, {"noise", &options.noise},
         {"settle_ms", &options.settle_ms}, {"servers", &options.servers}, {"threads", &options.threads},
         {"lines", &options.lines}, {"lines_ms", &options.lines_ms}, {"burst", &options.burst},
         {"burst_turns", &options.burst_turns}, {"burst_ms", &options.burst_ms},
-        {"arrivals", &options.arrivals}};
+        {"arrivals", &options.arrivals}, {"pause_us", &options.pause_us}, {"life_ms", &options.life_ms}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!strcmp(key, numbers[i].key)) return *numbers[i].number = atol(value), 1;
     if (!strcmp(key, "seconds")) return options.seconds = atof(value), 1;
@@ -349,6 +381,7 @@ int main(int count, char **arguments) {
     if (!strcmp(mode, "serve")) serve_requests();
     else if (!strcmp(mode, "spin") && is_counting) count_until_ended(spin);
     else if (!strcmp(mode, "compress") && is_counting) load_zlib(), count_until_ended(compress_text);
-    else return fprintf(stderr, "usage: load serve|spin|compress KEY=VALUE ...; see load.c\n"), 2;
+    else if (!strcmp(mode, "nap") && options.threads > 0 && options.pause_us > 0) nap_until_ended();
+    else return fprintf(stderr, "usage: load serve|spin|compress|nap KEY=VALUE ...; see load.c\n"), 2;
     return 0;
 }

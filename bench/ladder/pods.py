@@ -1,7 +1,10 @@
 """The ladder's two pods: their cgroups as the kubelet makes them, and the PodList."""
 
 import json
+import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -12,6 +15,9 @@ PERIOD_US = 100_000
 PROFILE_ANNOTATION = "temper.codes/workload-profile"
 ENTER = 'echo 0 >"$0/cgroup.procs" && exec "$@"'
 NAMESPACE = "ladder"
+STOPPED = "T"
+"""The state of a process that SIGSTOP has stopped, in proc(5)."""
+LOOK_S = 0.001
 
 
 @frozen
@@ -139,3 +145,19 @@ def running(
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def halting(pid: int) -> Iterator[None]:
+    """Stop a process during the block, which begins when it is stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        while _state(pid) != STOPPED:
+            time.sleep(LOOK_S)
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

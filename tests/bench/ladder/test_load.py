@@ -122,3 +122,22 @@ def test_busy_threads_count_until_they_are_ended(program, tmp_path, mode):
         spinning.terminate()
 
     assert len(counts.read_bytes()) == 2 * 64
+
+
+def threads_of(process: "subprocess.Popen[bytes]") -> set[str]:
+    names = Path(f"/proc/{process.pid}/task").iterdir()
+    return {path.name for path in names if path.name != str(process.pid)}
+
+
+@pytest.mark.parametrize("life_ms", [0, 20], ids=["for-good", "for-a-while"])
+def test_napping_threads_live_for_good_or_are_replaced(program, life_ms):
+    arguments = {"threads": 5, "pause_us": 1000, "life_ms": life_ms}
+    with subprocess.Popen(command(program, "nap", arguments)) as process:
+        while len(first := threads_of(process)) < arguments["threads"]:
+            time.sleep(0.01)
+        time.sleep(0.3)
+        later = threads_of(process)
+        process.terminate()
+
+    assert bool(first & later) is (life_ms == 0)
+    assert len(later) >= arguments["threads"] - 1

@@ -1,0 +1,1 @@
+"""What the whole agent costs while it enforces and steers, beside one that only observes."""
