@@ -128,3 +128,16 @@ def test_what_is_no_result_is_refused_by_name_and_not_kept(context, changes, wor
 def test_a_request_without_a_result_is_refused(context):
     with pytest.raises(InputError, match="workload"):
         ask(TrainingResults(context), "keep-training")
+
+
+def test_results_of_a_clock_that_ran_ahead_make_room_for_new_ones(context, monkeypatch):
+    instrument = TrainingResults(context)
+    monkeypatch.setattr(kept_results.time, "time", lambda: 1e10)
+    for number in range(MOST_KEPT):
+        put(instrument, evolve(RESULT, workload=f"ahead-{number}"))
+    monkeypatch.setattr(kept_results.time, "time", lambda: 1e9)
+
+    put(instrument, evolve(RESULT, workload="now"))
+
+    assert workloads(instrument)[0] == "now"
+    assert len(workloads(instrument)) == MOST_KEPT

@@ -60,19 +60,25 @@ class KeptResults:
             kept = KeptResult(time.time(), result)
             self.state.write(name, json.dumps(asdict(kept)).encode())
             self._results[name] = kept
-            for oldest in sorted(self._results, key=self._at, reverse=True)[MOST_KEPT:]:
+            for oldest in self._newest_first()[MOST_KEPT:]:
                 del self._results[oldest]
                 (self.state.path / oldest).unlink(missing_ok=True)
 
     def documents(self) -> Iterator[Mapping[str, Any]]:
         """Yield the results, the newest first."""
         with self._lock:
-            kept = [self._results[name] for name in sorted(self._results, key=self._at)]
-        for each in reversed(kept):
+            kept = [self._results[name] for name in self._newest_first()]
+        for each in kept:
             yield {"at": each.at, **asdict(each.result)}
 
-    def _at(self, name: str) -> float:
-        return self._results[name].at
+    def _newest_first(self) -> list[str]:
+        """Return the names of the files. A time to come counts as the oldest.
+
+        The clock was ahead then, and would be so for each result that comes until that time.
+        """
+        now = time.time()
+        times = {name: kept.at for name, kept in self._results.items()}
+        return sorted(times, key=lambda name: times[name] if times[name] <= now else 0.0)[::-1]
 
 
 def _read(path: Path) -> KeptResult | None:
