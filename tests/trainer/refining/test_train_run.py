@@ -346,6 +346,19 @@ def test_a_journal_of_another_run_is_refused_by_the_option_that_differs(train):
     assert "is of a run with another trials" in done.stderr
 
 
+@pytest.mark.parametrize("key", ["machine", "kernel"])
+def test_a_journal_of_another_node_is_refused(train, key):
+    train.run("--rehearse", "--trials", 1)
+    header, *others = train.journal
+    lines = [json.dumps({**json.loads(header), key: "another"}), *others]
+    (train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
+
+    done = train.run("--rehearse", "--trials", 1)
+
+    assert done.returncode == INVALID
+    assert f"is of a run with another {key}" in done.stderr
+
+
 @pytest.mark.parametrize("damage", [{"verdict": "x", "value": None}, {"violations": 5}])
 def test_a_damaged_measurement_is_one_line(train, damage):
     train.run("--rehearse", "--trials", 1)

@@ -126,6 +126,8 @@ class TrainingRun:
             "cpu_request_millis": self.request,
             "mode": self.look.mode,
             "engine": self.look.engine,
+            "machine": self.node.machine,
+            "kernel": self.node.kernel,
             "profile": hashlib.sha256(plan.start.text.encode()).hexdigest(),
         }
 
