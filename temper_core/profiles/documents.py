@@ -26,7 +26,7 @@ from temper_core.records.thread_groups import (
     doubled_name_problem,
     early_rest_problem,
     empty_match_problem,
-    pattern_problem,
+    match_problem,
 )
 
 Model = TypeVar("Model")
@@ -156,8 +156,9 @@ def _misfits_between(tables: Mapping[int, Mapping[str, Any]], count: int) -> Ite
     numbers = list(readable)
     groups = list(readable.values())
     yield from _doubled(tables)
-    if problem := pattern_problem(groups):
+    if problem := match_problem(groups):
         yield f"thread_groups: {problem}"
+        return
     for number, group in readable.items():
         if not group.match and number < count - 1:
             yield f"thread_groups[{number}]: {early_rest_problem(group.name)}"

@@ -6,9 +6,10 @@ refuses, or reads differently from RE2, are skipped.
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from itertools import islice, product
+from itertools import islice, product, takewhile
 from typing import Any
 
 from temper_core.records.thread_groups import (
@@ -38,6 +39,8 @@ REPEATS = {"MAX_REPEAT", "MIN_REPEAT"}
 _READ: Any = import_module("re._parser").parse
 """Python's own parser, which has no stubs."""
 
+_Earlier = defaultdict[str, list[tuple[int, str, ThreadMatch]]]
+"""Matches with the number and the name of their group, by their ``comm_prefix``."""
 Least = tuple[float, bool]
 """The least number of bytes that a part matches, and whether nothing may follow it."""
 
@@ -85,10 +88,13 @@ def _too_long(text: bytes) -> str:
 
 def hidden(groups: Sequence[ThreadGroup]) -> Iterator[tuple[int, str]]:
     """Yield the index of each group whose matches earlier groups all take, and their names."""
+    earlier: _Earlier = defaultdict(list)
     for number, group in enumerate(groups):
-        takers = [_taker(groups[:number], match) for match in group.match]
-        if takers and all(takers):
-            yield number, " and ".join(dict.fromkeys(filter(None, takers)))
+        takers = [*takewhile(bool, (_taker(earlier, match) for match in group.match))]
+        if takers and len(takers) == len(group.match):
+            yield number, " and ".join(dict.fromkeys(takers))
+        for match in group.match:
+            earlier[match.comm_prefix or ""].append((number, group.name, match))
 
 
 def covers(earlier: ThreadMatch, later: ThreadMatch) -> bool:
@@ -107,11 +113,15 @@ def _begins_alike(earlier: ThreadMatch, later: ThreadMatch, key: str) -> bool:
     return (getattr(later, key) or "").startswith(getattr(earlier, key) or "")
 
 
-def _taker(groups: Sequence[ThreadGroup], match: ThreadMatch) -> str:
+def _taker(earlier: _Earlier, match: ThreadMatch) -> str:
+    """Return the name of the first group that takes all threads of *match*. Empty for none."""
+    prefix = match.comm_prefix or ""
     takers = (
-        group.name for group in groups if any(covers(earlier, match) for earlier in group.match)
+        next(((number, name) for number, name, each in places if covers(each, match)), None)
+        for length in range(len(prefix) + 1)
+        if (places := earlier.get(prefix[:length]))
     )
-    return next(takers, "")
+    return min(filter(None, takers), default=(0, ""))[1]
 
 
 def _is_within(inner: Behaviour | None, outer: Behaviour) -> bool:

@@ -1,5 +1,6 @@
 """Thread groups: the threads of a pod that a match selects, and their treatment."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
@@ -12,6 +13,8 @@ from temper_core.records.key_metadata import key_help, passes
 ID_PATTERN = r"[a-z][a-z0-9-]{0,62}"
 IDENTIFIER = matches_re(ID_PATTERN)
 LONGEST_COMM = 15
+MOST_MATCHES = 256
+"""Of a profile. Each is compared with those before it, whenever the profile is read."""
 LONGEST_FILE_NAME = 255
 """Bytes of the name of a file (NAME_MAX)."""
 LARGEST_AGE_S = 86_400
@@ -234,20 +237,21 @@ def empty_match_problem(group: str) -> str:
 
 def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
     """Yield the problems between the groups of a profile."""
-    names = [group.name for group in groups]
-    for name in dict.fromkeys(names):
-        if names.count(name) > 1:
+    for name, times in Counter(group.name for group in groups).items():
+        if times > 1:
             yield doubled_name_problem(name)
     for group in groups[:-1]:
         if not group.match:
             yield early_rest_problem(group.name)
-    if problem := pattern_problem(groups):
+    if problem := match_problem(groups):
         yield problem
 
 
-def pattern_problem(groups: Sequence[ThreadGroup]) -> str:
-    """Return why the patterns of *groups* cost too much together. Empty if they do not."""
+def match_problem(groups: Sequence[ThreadGroup]) -> str:
+    """Return why *groups* have too many matches, or patterns that cost too much. Empty if not."""
     matches = [match for group in groups for match in group.match]
+    if len(matches) > MOST_MATCHES:
+        return f"have {len(matches)} matches, and a profile may have {MOST_MATCHES}"
     patterns = [(match.comm_pattern, match.title_pattern) for match in matches]
     return cost_problem([pattern for pair in patterns for pattern in pair if pattern is not None])
 

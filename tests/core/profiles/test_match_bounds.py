@@ -1,0 +1,63 @@
+"""What the matches of a profile may cost: their number, and the comparison of each with others."""
+
+import pytest
+
+from temper_core import DocumentError
+from temper_core.profiles import match_reach
+from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.match_reach import hidden
+from temper_core.records.thread_groups import MOST_MATCHES, ThreadGroup, ThreadMatch
+
+HEAD = """
+schema_version = 1
+id = "many"
+fingerprint.images = ["many:*"]
+"""
+
+
+def profile_with(matches):
+    """Return the text of a profile whose first of two groups has so many matches."""
+    listed = ", ".join(f'{{ comm_prefix = "m{number:03}" }}' for number in range(matches))
+    group = f'[[thread_groups]]\nname = "many"\ntreatment = "latency"\nmatch = [{listed}]\n'
+    return f'{HEAD}{group}[[thread_groups]]\nname = "rest"\ntreatment = "normal"\n'
+
+
+def test_as_many_matches_as_allowed_are_read():
+    profile = parse_profile(profile_with(MOST_MATCHES), "many.toml")
+
+    assert len(profile.thread_groups[0].match) == MOST_MATCHES
+
+
+def test_one_match_more_is_refused_in_one_line():
+    with pytest.raises(DocumentError) as refused:
+        parse_profile(profile_with(MOST_MATCHES + 1), "many.toml")
+
+    (problem,) = refused.value.problems
+    assert problem == "thread_groups: have 257 matches, and a profile may have 256"
+
+
+def group(name, *matches):
+    return ThreadGroup(name, match=[ThreadMatch(**match) for match in matches])
+
+
+def test_matches_of_other_prefixes_are_not_compared(monkeypatch):
+    compared = []
+    covers = match_reach.covers
+    monkeypatch.setattr(
+        match_reach, "covers", lambda *pair: compared.append(pair) or covers(*pair)
+    )
+    groups = [group(f"g{n}", {"comm_prefix": f"a{n:03}"}) for n in range(100)]
+
+    assert [*hidden(groups)] == []
+    assert compared == []
+
+
+def test_the_first_group_that_takes_a_match_is_named():
+    groups = [
+        group("shorter", {"comm_prefix": "io", "leader": True}),
+        group("longer", {"comm_prefix": "io-r"}),
+        group("any", {"comm_prefix": "io"}),
+        group("last", {"comm_prefix": "io-read"}, {"comm_prefix": "io-write"}),
+    ]
+
+    assert [*hidden(groups)] == [(3, "longer and any")]
