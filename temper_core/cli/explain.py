@@ -24,7 +24,7 @@ LABEL = 9
 
 @click.command("explain")
 @click.argument("pod", metavar="POD")
-@input_options(pods_required=False)
+@input_options("the agent of this node answers")
 @click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
 @output_option
 @watch_options

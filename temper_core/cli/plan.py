@@ -26,7 +26,7 @@ FLAGS = ("exclusive", "protected", "preempt", "demoted")
 
 
 @click.command("plan")
-@input_options(pods_required=True)
+@input_options("the pods of this node, from [pods] source")
 @output_formats("table", "json", "engine")
 @click.option("--steered", is_flag=True, help="Plan for hints, as where the kernel allows them.")
 @click.option("--diff", is_flag=True, help="Show what the plan would change of the one in force.")
@@ -46,11 +46,12 @@ def command(
     against: Path | None,
     **inputs: Any,  # noqa: ANN401 - the options of a PlanInput
 ) -> None:
-    """Show the plan that the agent would make of the pods in a PodList.
+    """Show the plan that the agent would make of this node's pods, or of those in a PodList.
 
-    It changes nothing: any user can run it, on any machine. --output engine prints the exact
-    configuration for scx_layered. Exit code 0 if a plan could be made, with or without notes. 2 if
-    a file has errors. 3 if no machine file is given and this machine cannot be read.
+    It changes nothing: any user can run it, on any machine. The agent need not run. --output
+    engine prints the exact configuration for scx_layered. Exit code 0 if a plan could be made, with
+    or without notes. 2 if a file has errors. 3 if this machine or its pods are needed and cannot be
+    read.
 
     --diff shows how the change would take effect (hints, warm swap, cold restart), why, and which
     pods move. Exit code 0 if hints suffice, 1 if an engine has to load, 3 if no agent answers.

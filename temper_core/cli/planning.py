@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from temper_core.visible_text import printable
 if TYPE_CHECKING:
     from temper_core.decide.decider import Decider
     from temper_core.plan import ProfileCatalogue
+    from temper_core.plugin_host import PluginHost
     from temper_core.records.machine import MachineShape
     from temper_core.records.plans import LayerPlan
     from temper_core.records.pods import Pod
@@ -30,24 +31,27 @@ NODE_IN_YAML = re.compile(r"""^[ -]*nodeName *: *["']?([\w.-]+)""", re.MULTILINE
 
 @frozen
 class PlanInput:
-    """The files of a plan. The default machine is this one, the default node the settings'."""
+    """The files of a plan. The default machine is this one, the default node the settings'.
 
-    pods: str
+    Without a file of *pods* they are those of this node, from the pod source of the settings.
+    """
+
+    pods: str | None
     machine: Path | None = None
     settings: Path | None = None
     profiles: Path | None = None
     node: str | None = None
 
 
-def input_options(*, pods_required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options that make a PlanInput."""
+def input_options(without_pods: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options that make a PlanInput. *without_pods* is what stands in for --pods."""
     file = click.Path(path_type=Path)
     options = (
         click.option(
             "--pods",
             metavar="FILE|-",
-            required=pods_required,
-            help="A PodList, JSON or YAML, as 'kubectl get pods -A -o json' prints it.",
+            help="A PodList, JSON or YAML, as 'kubectl get pods -A -o json' prints it; without it, "
+            f"{without_pods}.",
         ),
         click.option("--machine", type=file, help="Machine file; without it, this machine."),
         click.option("--settings", type=file, help="The agent's settings file (TOML)."),
@@ -92,10 +96,13 @@ def prepare(inputs: PlanInput) -> PlanningInputs:
     from temper_core.profiles.loading import load_catalogue
     from temper_core.settings import load
 
+    _require_pods_for_options(inputs)
     settings = load(inputs.settings).settings
-    pods, machine = _pods(inputs.pods, inputs.node or settings.node), _machine(inputs.machine)
+    given = None if inputs.pods is None else _pods(inputs.pods, inputs.node or settings.node)
+    machine = _machine(inputs.machine)
     _require_directory(inputs.profiles)
-    host = load_host(settings)
+    host = load_host(settings, extra=_pod_sources() if given is None else {})
+    pods = _pods_of_node(host, settings, machine) if given is None else given
     catalogue = load_catalogue(settings, host, inputs.profiles)
     _tell_failures(catalogue)
     return PlanningInputs(pods, machine, settings, Decider(settings, machine, host, catalogue))
@@ -140,6 +147,27 @@ def _tell_nodes(file: str, names: tuple[str, ...], node: str) -> None:
     elif not node and len(names) > 1:
         problem = f"has pods of {len(names)} nodes ({shown}), planned as if on one"
         click.echo(f"temper: {file}: {problem}; choose one with --node NAME", err=True)
+
+
+def _require_pods_for_options(inputs: PlanInput) -> None:
+    for option, value in (("--machine", inputs.machine), ("--node", inputs.node)):
+        if inputs.pods is None and value is not None:
+            raise click.UsageError(f"{option} needs --pods: without it, this node is planned")
+
+
+def _pod_sources() -> Mapping[str, object]:
+    """Return the plugin of the core's own pod sources, which needs Linux."""
+    from temper_core.node import builtin_plugin
+
+    return {builtin_plugin.NAME: builtin_plugin}
+
+
+def _pods_of_node(
+    host: "PluginHost", settings: "Settings", machine: "MachineShape"
+) -> "tuple[Pod, ...]":
+    from temper_core.node.pod_cgroups import pods_of_node
+
+    return pods_of_node(host, settings, machine)
 
 
 def _text(file: str) -> str:

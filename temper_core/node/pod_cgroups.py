@@ -11,8 +11,9 @@ from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.pod_index import PodIndex
 from temper_core.node.pod_watch import open_pod_source
 from temper_core.node.topology import read_machine
-from temper_core.plugin_host import load_host
+from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.contributions import PodSourceContext
+from temper_core.records.machine import MachineShape
 from temper_core.records.pods import Pod
 from temper_core.settings.models import Settings
 
@@ -40,17 +41,27 @@ def find_pod_cgroups(
 
     Raises InputError if there is none, MachineError if its cgroups are not known.
     """
-    machine = read_machine()
-    node = settings.node_name
-    roots = {"proc_root": proc_root, "cgroup_root": cgroup_root}
-    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node, **roots)
     host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
+    roots = {"proc_root": proc_root, "cgroup_root": cgroup_root}
+    pods = pods_of_node(host, settings, read_machine(), **roots)
+    return _cgroups_of(chosen(name, pods), HostCgroups(proc_root, cgroup_root))
+
+
+def pods_of_node(
+    host: PluginHost, settings: Settings, machine: MachineShape, **roots: str
+) -> tuple[Pod, ...]:
+    """Return the pods of this node now, from the pod source of *settings*, a plugin of *host*.
+
+    Raises MachineError if they cannot be read.
+    """
+    node = settings.node_name
+    context = PodSourceContext(settings.pods, settings.workloads, machine, node=node, **roots)
     watch = open_pod_source(host, settings.pods.source, context)
     try:
         watch.look()
         if watch.defect:
             raise MachineError(watch.defect)
-        return _cgroups_of(chosen(name, watch.pods), HostCgroups(proc_root, cgroup_root))
+        return watch.pods
     finally:
         watch.close()
 

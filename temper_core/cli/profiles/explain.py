@@ -19,7 +19,7 @@ PROFILE_KEYS = (
 
 @click.command("explain")
 @click.argument("pod", metavar="POD")
-@input_options(pods_required=False)
+@input_options("the agent of this node answers")
 @click.option("--steered", is_flag=True, help="With --pods: plan for hints, as temper plan does.")
 @output_option
 def command(

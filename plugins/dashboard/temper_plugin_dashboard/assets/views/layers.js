@@ -9,14 +9,23 @@ export function Layers({ look, observation }) {
   const hasPlan = observation.data?.generation > 0;
   const plan = useDocument(hasPlan ? "plan" : null, look);
   return html`
-    <${Panel} title="Layers: planned and real" path="plan" command="temper plan">
+    <${Panel} title="Layers: planned and real" path=${hasPlan ? "plan" : "observe"} command=${planCommand(plan)}>
       ${hasPlan
         ? html`<${Loaded} from=${plan}>${(document) => html`<${Planned} plan=${document.plan ?? document} seen=${observation.data} />`}<//>`
-        : html`<p class="empty">No plan is in force, so no layer is shown.</p>`}
+        : html`<${NoPlan} observation=${observation} />`}
     <//>
-    ${plan.data && html`<${Notes} plan=${plan.data.plan ?? plan.data} />`}
-    ${hasPlan && html`<${Configuration} look=${look} />`}
+    ${plan.data && html`<${Notes} plan=${plan.data.plan ?? plan.data} command=${planCommand(plan)} />`}
+    ${hasPlan && html`<${Configuration} look=${look} command=${planCommand(plan)} />`}
   `;
+}
+
+// A steered plan has other layers than one without hints.
+const planCommand = (plan) => ((plan.data?.plan ?? plan.data)?.steered ? "temper plan --steered" : "temper plan");
+
+function NoPlan({ observation }) {
+  const { mode, reason, detail } = observation.data ?? {};
+  const why = [mode, reason, detail].filter(Boolean).join(", ");
+  return html`<p class="empty">No plan is in force${why && ` (${why})`}. <code>temper plan</code> shows what would be planned for the pods of this node.</p>`;
 }
 
 function Planned({ plan, seen }) {
@@ -46,9 +55,9 @@ function Planned({ plan, seen }) {
   `;
 }
 
-function Notes({ plan }) {
+function Notes({ plan, command }) {
   return html`
-    <${Panel} title="Where the plan differs from what pods request" path="plan" command="temper plan">
+    <${Panel} title="Where the plan differs from what pods request" path="plan" command=${command}>
       <${Table}
         caption="Notes of the plan"
         rows=${plan.notes}
@@ -64,11 +73,11 @@ function Notes({ plan }) {
   `;
 }
 
-function Configuration({ look }) {
+function Configuration({ look, command }) {
   const [isOpen, setIsOpen] = useState(false);
   const config = useDocument(isOpen ? "config" : null, look, readText);
   return html`
-    <${Panel} title="The engine's configuration" path="config" command="temper plan --output engine">
+    <${Panel} title="The engine's configuration" path="config" command=${`${command} --output engine`}>
       <details onToggle=${(event) => setIsOpen(event.target.open)}>
         <summary>The bytes that the engine received</summary>
         ${isOpen && html`<${Loaded} from=${config}>${(text) => html`<pre tabindex="0">${text}</pre>`}<//>`}

@@ -6,7 +6,7 @@ import { Fact, Loaded, Panel, Table, TierName } from "../parts.js";
 
 export function Power({ observation }) {
   return html`
-    <${Panel} title="Power" path="observe" command="temper power status">
+    <${Panel} title="Power" path="observe" command="temper observe --output json">
       <${Loaded} from=${observation}>
         ${(seen) => {
           const power = seen.sections.power;
