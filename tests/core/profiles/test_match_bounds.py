@@ -43,9 +43,7 @@ def group(name, *matches):
 def test_matches_of_other_prefixes_are_not_compared(monkeypatch):
     compared = []
     covers = match_reach.covers
-    monkeypatch.setattr(
-        match_reach, "covers", lambda *pair: compared.append(pair) or covers(*pair)
-    )
+    monkeypatch.setattr(match_reach, "covers", lambda *pair: compared.append(pair) or covers(*pair))
     groups = [group(f"g{n}", {"comm_prefix": f"a{n:03}"}) for n in range(100)]
 
     assert [*hidden(groups)] == []
