@@ -4,8 +4,8 @@ Everything here except ``thread_frames`` runs in the plugin's thread. An object 
 only if its type is exactly one of the language's.
 """
 
+import os
 import re
-import sysconfig
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ MOST_FRAMES = 20
 """Frames of a stack, the innermost ones."""
 MOST_WRAPPERS = 8
 _CORE = f"{Path(__file__).parent.parent}/"
-_LIBRARY = f"{sysconfig.get_path('stdlib')}/"
+_LIBRARY = f"{Path(os.__file__).parent}/"
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _FRAME = re.compile(r'  File "(.*)", line (\d+) in (.*)')
 
@@ -86,7 +86,6 @@ def thread_frames(thread: Thread) -> tuple[Place, ...]:
     in the thread of the caller.
     """
     import faulthandler  # noqa: PLC0415 - hardly ever needed
-    import os  # noqa: PLC0415
 
     try:
         with os.fdopen(os.memfd_create("stacks"), "w+b", buffering=0) as file:
