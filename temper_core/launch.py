@@ -111,7 +111,7 @@ def run(
     """Run *argv* in the workload's cgroup and wait. Signals to this process are forwarded to it.
 
     Raises MachineError if no cgroup can be made, InputError if a workload of that name runs.
-    *warn* is called for each option that has no effect.
+    *warn* is called for each option that has no effect, and for a tier while no engine is attached.
     """
     root = detect_cgroups(proc_root=proc_root).unified
     if root is None:
@@ -122,6 +122,7 @@ def run(
             # Until the command is in it, the new cgroup looks like a left-over one.
             with _locked(root) as is_alone:
                 _make(workload, cgroup, warn, is_alone=is_alone)
+                _tell_of_stock_scheduler(workload, warn)
                 child = _start(argv, cgroup, mask)
             code = _wait(child)
             left = _processes(cgroup)
@@ -129,6 +130,16 @@ def run(
             with suppress(MachineError), _locked(root):
                 _remove_empty(cgroup)
     return CommandEnd(code if code >= 0 else 128 - code, cgroup, left)
+
+
+def _tell_of_stock_scheduler(workload: Workload, warn: Warn) -> None:
+    from temper_core.scheduler.host.kernel import SchedExt  # noqa: PLC0415 - slow
+
+    if SchedExt().read().is_without_us:
+        warn(
+            f"scx_layered is not attached, so {workload.name} runs on the stock scheduler, "
+            f"without the effect of tier {workload.tier}; temper doctor shows why"
+        )
 
 
 def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:

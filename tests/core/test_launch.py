@@ -15,6 +15,7 @@ from temper_core.errors import InputError
 from temper_core.launch import CommandFailed, Workload, keep_sizes, name_of_command, run
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.records.tiers import Tier
+from temper_core.scheduler.host.kernel import SchedExt
 from tests.patience import PATIENCE_S
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
@@ -29,6 +30,10 @@ with open(sys.argv[1], "w", buffering=1) as told:
         number = signal.sigwait(held)
         print(signal.Signals(number).name, file=told)
 """
+ON_STOCK = (
+    "temper: scx_layered is not attached, so {name} runs on the stock scheduler, without the "
+    "effect of tier {tier}; temper doctor shows why"
+)
 KEYS = [(b"\x03", "SIGINT"), (b"\x1c", "SIGQUIT")]
 
 
@@ -173,7 +178,19 @@ def test_sizes_are_kept_exactly_with_the_cgroup(unified):
 
     ended = _ended("run", "--tier", "high", "--name", "sized", *sizes, sys.executable, "-c", read)
 
-    assert (ended.stdout, ended.stderr) == ("123 1500\n", "")
+    assert ended.stdout == "123 1500\n"
+    assert set(ended.stderr.splitlines()) <= {ON_STOCK.format(name="sized", tier="high")}
+
+
+@pytest.mark.skipif(
+    SchedExt().read().is_layered, reason="an engine schedules this machine, so nothing is told"
+)
+@pytest.mark.usefixtures("unified")
+def test_without_an_engine_a_line_tells_that_the_stock_scheduler_runs_the_command():
+    ended = _ended("run", "--tier", "critical", "--name", "plain", "echo", "done")
+
+    assert ended.stdout == "done\n"
+    assert ended.stderr == ON_STOCK.format(name="plain", tier="critical") + "\n"
 
 
 def test_sizes_that_can_be_kept_nowhere_are_named():

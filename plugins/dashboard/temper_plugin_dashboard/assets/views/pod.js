@@ -48,7 +48,7 @@ function PodFacts({ pod, subject, pressure }) {
         <${Fact} name="Tier" value=${html`<${TierName} tier=${pod.tier} />`} />
         <${Fact} name="Profile" value=${pod.profile || "none"} note=${pod.profile_reason} />
         <${Fact} name="Coverage" value=${percent(pod.profile_coverage)} note="CPU time that the profile's groups name" />
-        <${Fact} name="CPU time" value=${`${cpus(pod.cpu_used)} CPUs`} note=${`limit ${cpus(pod.quota_cores)}`} />
+        <${Fact} name="CPU time" value=${`${cpus(pod.cpu_used)} CPUs`} note=${pod.quota_cores === null ? "cpu.max of its cgroup has no limit" : `limit ${cpus(pod.quota_cores)} (cpu.max of its cgroup)`} />
         <${Fact} name="Waiting" value=${cpus(pod.run_delay)} note="threads that waited for a CPU, on average" />
         <${Fact} name="Throttled" value=${percent(pod.throttled_ratio)} note=${`${duration(pod.throttled_s)} in the window`} level=${pod.throttled_ratio > 0.1 ? "bad" : ""} />
         <${Fact} name="Threads" value=${count(pod.threads)} />
