@@ -8,7 +8,7 @@ import click
 
 from temper_core.cli.plan_difference import WORDS
 from temper_core.cli.planning import cpus_text
-from temper_core.console import plain_table, results_console, shown
+from temper_core.console import folded, plain_table, results_console, shown
 from temper_core.plain_json import plain_value
 from temper_core.plan import plan_document
 from temper_core.plan.capacity import counted
@@ -213,7 +213,8 @@ def _print_difference(console: "Console", simulation: "Simulation") -> None:
 
 def _print_violations(console: "Console", simulation: "Simulation") -> None:
     if not simulation.violations:
-        click.echo(f"\nNo violation stood; judged were {', '.join(simulation.invariants)}.")
+        judged = f"No violation stood; judged were {', '.join(simulation.invariants)}."
+        click.echo(f"\n{folded(judged)}")
         return
     rows = (
         (

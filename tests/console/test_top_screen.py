@@ -55,6 +55,19 @@ def test_a_screen_has_exactly_the_size_it_is_given(seen, width, height, chosen):
     assert max(cell_len(line.plain) for line in lines) <= width
 
 
+def test_the_lines_above_the_panes_are_folded_on_a_terminal_and_whole_in_a_pipe(view):
+    reason = "observation costs 0.97% of a core (budget 1.00%): every 10 s, not 5 s"
+    observing = Observing("bpf", period_s=10.0, stretched=reason)
+    seen = PaneInput(an_observation(view.last, observing=observing))
+
+    folded = [line.plain for line in whole_text(seen, 60)]
+    whole = [line.plain for line in whole_text(seen, 10_000, folds=False)]
+
+    assert reason in whole[1]
+    assert " ".join(folded[: folded.index("")]).split() == " ".join(whole[:3]).split()
+    assert max(map(len, folded[: folded.index("")])) <= 60
+
+
 @settings(max_examples=30)
 @given(NEARLY_OBSERVATIONS, st.integers(1, 260), st.integers(1, 60), st.sampled_from(PANES))
 def test_no_document_upsets_the_screen(document, width, height, chosen):

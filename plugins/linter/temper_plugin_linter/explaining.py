@@ -6,11 +6,13 @@ from typing import Any
 from attrs import frozen
 
 from temper_core import InputError, violation_id
-from temper_core.console import did_you_mean, shown
+from temper_core.console import did_you_mean, folded, shown
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES, Rule, rule_named
 
 Json = Mapping[str, Any]
+LABEL_WIDTH = 14
+"""Columns before the texts."""
 
 
 @frozen
@@ -106,31 +108,35 @@ def explained_document(explained: Explained, limits: Limits, windows: str) -> di
 
 def _rule_lines(rule: Rule, limits: Limits, windows: str) -> Iterator[str]:
     yield f"{rule.name} ({rule.severity}), judged {rule.judged}"
-    yield f"  promise     {rule.what}"
-    yield f"  broken when {rule.when_under(limits)}"
+    yield _labelled("promise", rule.what)
+    yield _labelled("broken when", rule.when_under(limits))
     if rule.check is not None:
-        yield f"              {windows}"
-    yield f"  why         {rule.why}"
-    yield f"  what to do  {rule.todo}"
+        yield _labelled("", windows)
+    yield _labelled("why", rule.why)
+    yield _labelled("what to do", rule.todo)
     for name in rule.thresholds:
-        yield f"  threshold   {name} = {getattr(limits, name)}"
+        yield _labelled("threshold", f"{name} = {getattr(limits, name)}")
 
 
 def _other_lines(other: Json, windows: str) -> Iterator[str]:
     name, severity, plugin = (shown(other.get(key, "")) for key in ("name", "severity", "plugin"))
     yield f"{name} ({severity}), of the plugin {plugin}"
-    yield f"  why         {shown(other.get('why', ''))}"
-    yield f"              {windows}"
+    yield _labelled("why", shown(other.get("why", "")))
+    yield _labelled("", windows)
+
+
+def _labelled(label: str, text: str) -> str:
+    return f"  {label:11} {folded(text, LABEL_WIDTH)}"
 
 
 def _violation_lines(violation: Json) -> Iterator[str]:
     yield f"{shown(id_of(violation))}: {shown(violation.get('subject', ''))}"
-    yield f"  {shown(violation.get('message', ''))}"
-    yield f"  since       {shown(violation.get('since', ''))}"
+    yield f"  {folded(shown(violation.get('message', '')), 2)}"
+    yield _labelled("since", shown(violation.get("since", "")))
     evidence = violation.get("evidence")
     for name, value in evidence.items() if isinstance(evidence, Mapping) else ():
-        yield f"  {shown(name):11} {_number(value)}"
-    yield f"  what to do  {shown(violation.get('fix', ''))}"
+        yield _labelled(shown(name), _number(value))
+    yield _labelled("what to do", shown(violation.get("fix", "")))
 
 
 def _number(value: object) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from temper_core.console import columns, folded
-from tests.core.cli.pseudo_terminal import written_on
+from tests.core.cli.pseudo_terminal import CONTROL, written_on
 from tests.core.cli.test_command_line import TEMPER
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -14,13 +14,19 @@ SENTENCE = "steering needs /sys/fs/bpf on a BPF file system, and the mount-optio
 
 
 @pytest.fixture
-def doctor(tmp_path):
-    """The command, with directories of its own, and without plugins."""
-    settings = tmp_path / "agent.toml"
-    settings.write_text(
+def settings(tmp_path):
+    """Settings with directories of their own, and without an agent's port."""
+    path = tmp_path / "agent.toml"
+    path.write_text(
         f'run_directory = "{tmp_path}/run"\nstate_directory = "{tmp_path}/state"\n'
         '[server]\nlisten = ""\n'
     )
+    return path
+
+
+@pytest.fixture
+def doctor(settings):
+    """The command, with directories of its own, and without plugins."""
     return [TEMPER, "doctor", "--settings", str(settings)]
 
 
@@ -67,6 +73,22 @@ def test_an_explanation_keeps_its_column_of_labels_free():
     assert {line[:9].strip() for line in others} == {
         "", "tier", "profile", "layer", "note", "change",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("lint", "--explain", "starvation"),
+        ("simulate", str(EXAMPLES / "recordings/busy-node.rec.gz")),
+    ],
+)
+def test_no_line_is_longer_than_the_terminal(arguments, width, settings):
+    lines = written_on([TEMPER, *arguments, "--settings", str(settings)], "No ", width)
+
+    visible = [CONTROL.sub("", line) for line in lines]
+    assert max(map(len, visible)) <= width
+    assert any(line.startswith("No ") for line in visible)
 
 
 class NarrowTerminal(io.StringIO):

@@ -107,7 +107,7 @@ def _print_each(
     from temper_plugin_console.top.screen import whole_text
 
     for number in count(1):
-        text = Text("\n").join(whole_text(looks.seen, width))
+        text = Text("\n").join(whole_text(looks.seen, width, folds=console.is_terminal))
         console.print(text, soft_wrap=True)
         if number == most:
             return

@@ -1,6 +1,7 @@
 """The whole screen as lines: header, violations, panes, keys. No I/O."""
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -57,9 +58,13 @@ class Screen:
     places: Sequence[Sequence[Place]] = ()
 
 
-def whole_text(pane_input: PaneInput, width: int) -> "list[Text]":
-    """Return every pane in full, for a pipe or a single look."""
-    lines = _header(pane_input.document)
+def whole_text(pane_input: PaneInput, width: int, *, folds: bool = True) -> "list[Text]":
+    """Return every pane in full, for a pipe or a single look.
+
+    The lines above the panes are folded to *width*, unless *folds* is false, as for a pipe.
+    """
+    header = _header(pane_input.document)
+    lines = [part for line in header for part in _folded(line, width)] if folds else header
     for box in boxes(pane_input, View(), PANES, width):
         lines += [_blank(), *box.lines(box.needed)]
     return [_trouble(pane_input), *lines] if pane_input.trouble else lines
@@ -80,6 +85,13 @@ def screen(pane_input: PaneInput, view: View, width: int, height: int) -> Screen
     for line in whole:
         line.truncate(width, overflow="ellipsis")
     return Screen(whole, first, [*[()] * len(header), *places][:height])
+
+
+def _folded(line: "Text", width: int) -> "Iterator[Text]":
+    from rich.text import Text
+
+    for part in textwrap.wrap(line.plain, width, break_on_hyphens=False):
+        yield Text(part, line.style)
 
 
 def _blank() -> "Text":
