@@ -1,4 +1,4 @@
-"""Changes of safe mode through the fleet server, made by two real agents of this machine.
+"""Actions through the fleet server, carried out by two real agents of this machine.
 
 The API server, which lists their pods, is made. tests/kubernetes/fleet has the real one.
 """
@@ -14,17 +14,17 @@ from structlog.testing import capture_logs
 
 from temper_core import InputError
 from temper_kube.access import Access
-from temper_plugin_dashboard.fleet.acting import MOST_NODES
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor, Way
 from temper_plugin_dashboard.fleet.command import dashboard
+from temper_plugin_dashboard.fleet.deeds import MOST_NODES
 from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
 from tests.dashboard.dashboard_agent import TOKEN as OF_AGENTS
 from tests.dashboard.dashboard_agent import DashboardAgent
 from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN, until_node
 from tests.kube_client.made_server import MadeServer, agent, listed, node
 
-PATH = "/fleet/safe-mode"
+PATH, RELOAD, TRACES = "/fleet/safe-mode", "/fleet/profiles/reload", "/fleet/traces"
 BEARER = {"authorization": f"Bearer {OF_AGENTS}"}
 WISH = {"nodes": ["n1"], "requested": True, "reason": "a test"}
 
@@ -32,8 +32,13 @@ WISH = {"nodes": ["n1"], "requested": True, "reason": "a test"}
 @pytest.fixture(scope="module")
 def agents(program, tmp_path_factory):  # noqa: ARG001 - it has to run
     """Two agents, by the names of their nodes."""
-    both = {name: DashboardAgent(tmp_path_factory.mktemp(name)) for name in ("n1", "n2")}
+    folders = {name: tmp_path_factory.mktemp(name) for name in ("n1", "n2")}
+    both = {
+        name: DashboardAgent(folder, f'[profiles]\ndirectory = "{folder}/profiles"')
+        for name, folder in folders.items()
+    }
     for each in both.values():
+        (each.folder / "profiles").mkdir()
         each.start()
     yield both
     for each in both.values():
@@ -116,6 +121,85 @@ def test_safe_mode_of_a_selection_is_requested_and_withdrawn(client, agents):
     assert [each["dashboard-user"]["reason"] for each in stood.values()] == ["a test"] * 2
     assert withdrawn == [{"node": "n1", "done": "withdrawn", "error": ""}]
     assert (standing(agents["n1"]), len(standing(agents["n2"]))) == ({}, 1)
+
+
+def test_profiles_of_a_selection_are_reloaded_and_what_is_broken_is_named(client, agents):
+    broken = agents["n2"].folder / "profiles" / "broken.toml"
+    broken.write_text("id =")
+    wish = {"nodes": ["n1", "n2", "n3"]}
+    with capture_logs() as lines:
+        told = client.post(RELOAD, json=wish, headers=BEARER).json()["nodes"]
+    broken.unlink()
+
+    first, second, third = told
+    assert first["done"].endswith("profiles are loaded, none has changed")
+    assert f"not loaded: {broken}: " in second["done"]
+    assert third["error"] == "no agent runs there"
+    logged = [each for each in lines if each["event"] == "profile_reload_asked"]
+    assert [each["outcome"] for each in logged] == [each["done"] or each["error"] for each in told]
+    assert audited(agents["n1"])[0].startswith("token ops")
+
+
+def test_a_trace_is_captured_on_the_chosen_node_alone_and_audited(client, agents):
+    wish = {"nodes": ["n2"], "seconds": 0.2}
+    with capture_logs() as lines:
+        (told,) = client.post(TRACES, json=wish, headers=BEARER).json()["nodes"]
+
+    (trace,) = agents["n2"].read("traces")["traces"]
+    assert told == {"node": "n2", "done": f"the capture {trace['id']} has begun", "error": ""}
+    assert trace["by"] == "token ops"
+    assert trace["asked"]["seconds"] == 0.2
+    assert agents["n1"].read("traces")["traces"] == []
+    (line,) = (each for each in lines if each["event"] == "trace_asked")
+    assert (line["node"], line["seconds"], line["pod"]) == ("n2", 0.2, "")
+    assert audited(agents["n2"])[0].startswith("token ops")
+    assert OF_AGENTS not in str(lines)
+
+
+def test_the_reason_why_an_agent_captures_nothing_is_told(client, agents):
+    wish = {"nodes": ["n1"], "pod": "no/where"}
+    (told,) = client.post(TRACES, json=wish, headers=BEARER).json()["nodes"]
+
+    assert "no/where" in told["error"]
+    assert agents["n1"].read("traces")["traces"] == []
+
+
+@pytest.mark.parametrize("path", [RELOAD, TRACES])
+def test_no_other_action_passes_without_a_session_or_a_token(client, agents, path):
+    wish = {"nodes": ["n1"]}
+    tokenless = client.post(path, json=wish)
+    foreign = client.post(path, json=wish, headers={**BEARER, "origin": "https://evil.example"})
+    wrong = client.post(path, json=wish, headers={"authorization": "Bearer wrong-wrong-wrong"})
+    client.cookies.clear()
+    sessionless = client.post(path, json=wish, headers=BEARER)
+    client.post("/login", json={"token": TOKEN})
+
+    answers = (tokenless, foreign, sessionless)
+    assert [each.status_code for each in answers] == [400, 400, 401]
+    assert "needs the bearer token" in wrong.json()["nodes"][0]["error"]
+    assert agents["n1"].read("traces")["traces"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "why"),
+    [
+        (TRACES, {"nodes": []}, "1 to 64 names"),
+        (TRACES, {"seconds": 0}, "seconds: must be 0.1 to 30"),
+        (TRACES, {"seconds": 31}, "seconds: must be 0.1 to 30"),
+        (TRACES, {"seconds": "5"}, "seconds"),
+        (TRACES, {"pod": "a\nb"}, "pod: must be one line"),
+        (TRACES, {"pod": "x" * 601}, "600 characters"),
+        (TRACES, {"backend": "bpf"}, "backend"),
+        (RELOAD, {"nodes": ["n1", "n1"]}, "named once"),
+        (RELOAD, {"seconds": 5}, "seconds"),
+    ],
+)
+def test_a_body_of_another_action_that_does_not_fit_is_refused(client, agents, path, change, why):
+    refused = client.post(path, json={"nodes": ["n1"], **change}, headers=BEARER)
+
+    assert refused.status_code == 400
+    assert why in refused.json()["error"]
+    assert agents["n1"].read("traces")["traces"] == []
 
 
 def test_what_does_not_stand_is_not_said_to_be_withdrawn(client):
@@ -300,7 +384,9 @@ def test_by_default_there_are_no_actions(api, agents, tmp_path):
     with TestClient(served(api, tmp_path)) as client:
         client.post("/login", json={"token": TOKEN})
 
-        assert client.put(PATH, json=WISH, headers=BEARER).status_code in {404, 405}
+        for method, path in (("PUT", PATH), ("POST", RELOAD), ("POST", TRACES)):
+            refused = client.request(method, path, json=WISH, headers=BEARER)
+            assert refused.status_code in {404, 405}
         assert client.get("/fleet/nodes").json()["actions"] is False
     assert standing(agents["n1"]) == {}
 

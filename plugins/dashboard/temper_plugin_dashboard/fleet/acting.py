@@ -1,4 +1,4 @@
-"""Changes of safe mode of nodes, which their agents make for holders of one of their tokens.
+"""Actions on nodes, which their agents carry out for holders of one of their tokens.
 
 The server has no such token. It passes the one of the request on, and keeps it for that time only.
 """
@@ -6,48 +6,32 @@ The server has no such token. It passes the one of the request on, and keeps it 
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import structlog
 from attrs import frozen
 from starlette.requests import Request
 
-from temper_core import InputError, MachineError, fit_body, parse_tenant_json, setting
-from temper_core.observed import table
+from temper_core import InputError, MachineError
 from temper_kube.agents import Agent, Roster, roster
 from temper_kube.api_server import ApiServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
+from temper_plugin_dashboard.fleet.deeds import Deed, outcome_of
 from temper_plugin_dashboard.fleet.guarding import Guard
 from temper_plugin_dashboard.fleet.measures import DONE, Cause
 from temper_serving.answers import address_of
 from temper_serving.bodies import BodyBudget
 
-REQUESTER = "dashboard-user"
-"""The requester of the page of a node too, so that each page withdraws requests of the other."""
 AT_ONCE = 32
-MOST_NODES = 64
-"""Nodes of one request. With all agents silent it takes two times the limit of an answer."""
 LARGEST_BODY = 32 * 1024
-LONGEST_NAME, LONGEST_REASON = 253, 500
 BEARER = "Bearer "
-UNCONFIRMED = "its answer does not confirm the change. Look at the node itself"
-EXAMPLE = '{"nodes": ["worker-1"], "requested": true, "reason": "latency of the shop"}'
+UNCONFIRMED = "its answer does not confirm the action. Look at the node itself"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
-class Wish:
-    """What the body of a request asks for."""
-
-    nodes: tuple[str, ...] = setting((), "The names of nodes.")
-    requested: bool | None = setting(None, "Whether safe mode is requested, or withdrawn.")
-    reason: str = setting("", "Why safe mode is requested.")
-
-
-@frozen
 class Answer:
-    """What became of a wish on one node. ``done`` is empty after a failure, ``error`` otherwise."""
+    """What became of a deed on one node. ``done`` is empty after a failure, ``error`` otherwise."""
 
     node: str
     done: str = ""
@@ -77,30 +61,31 @@ class Acting:
         self._pool = ThreadPoolExecutor(AT_ONCE, "acting")
 
     def close(self) -> None:
-        """Begin no further change. Those under way are not waited for."""
+        """Begin no further action. Those under way are not waited for."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def set_safe_mode(self, request: Request) -> list[dict[str, str]]:
-        """Do what the body asks for, log it, and return the answer of each node.
+    async def carry_out(
+        self, request: Request, read: Callable[[object], Deed]
+    ) -> list[dict[str, str]]:
+        """Do what *read* finds in the body, log it, and return the answer of each node.
 
         Raises InputError for a request without a token, and for one that does not fit. Raises
         MachineError if the API server does not list the agents. Then no agent is asked.
         """
-        wish = _fitting(await self._guard.document(request, self._bodies))
+        deed = read(await self._guard.document(request, self._bodies))
         token = _token_of(request)
         loop = asyncio.get_running_loop()
         found = _Found.of(await loop.run_in_executor(self._pool, self._listed))
         asked = [
-            loop.run_in_executor(self._pool, self._ask, found, node, wish, token)
-            for node in wish.nodes
+            loop.run_in_executor(self._pool, self._ask, found, node, deed, token)
+            for node in deed.nodes
         ]
         answers = await asyncio.gather(*asked)
         for answer in answers:
             log.info(
-                "safe_mode_asked",
+                deed.event,
                 node=answer.node,
-                requested=wish.requested,
-                reason=wish.reason,
+                **deed.facts,
                 address=address_of(request),
                 outcome=answer.done or answer.error,
             )
@@ -110,24 +95,21 @@ class Acting:
         with ApiServer(self._door.access) as api:
             return roster(api, self._namespace)
 
-    def _ask(self, found: "_Found", node: str, wish: Wish, token: str) -> Answer:
+    def _ask(self, found: "_Found", node: str, deed: Deed, token: str) -> Answer:
         agent = found.agents.get(node)
         if agent is None:
             return Answer(node, error=found.away.get(node, "the cluster has no such node"))
-        body: dict[str, Any] = {"requested": wish.requested, "requester": REQUESTER}
-        if wish.requested:
-            body["reason"] = wish.reason
         try:
-            content = self._door.put(agent, "/safe-mode", body, token)
+            content = self._door.act(agent, deed.method, deed.path, deed.body, token)
         except AgentRefusalError as error:
             self._counted(Cause.REFUSED)
             return Answer(node, error=str(error))
         except MachineError as error:
             self._counted(Cause.NO_ANSWER)
             return Answer(node, error=str(error))
-        answer = _answer(node, content.body, is_requested=bool(wish.requested))
-        self._counted(DONE if answer.done else Cause.REFUSED)
-        return answer
+        done = outcome_of(deed, content.body)
+        self._counted(DONE if done else Cause.REFUSED)
+        return Answer(node, done) if done else Answer(node, error=UNCONFIRMED)
 
 
 @frozen
@@ -145,24 +127,6 @@ class _Found:
         )
 
 
-def _fitting(document: object) -> Wish:
-    """Return the wish of a body. Raises InputError if it does not fit."""
-    wish = fit_body(document, Wish, source="safe-mode request", example=EXAMPLE)
-    if not 1 <= len(wish.nodes) <= MOST_NODES:
-        raise InputError(f"nodes: must be 1 to {MOST_NODES} names, not {len(wish.nodes)}")
-    if len(set(wish.nodes)) < len(wish.nodes):
-        raise InputError("nodes: each may be named once")
-    if any(len(name) > LONGEST_NAME for name in wish.nodes):
-        raise InputError(f"nodes: a name has at most {LONGEST_NAME} characters")
-    if wish.requested is None:
-        raise InputError("requested: must be true or false")
-    if len(wish.reason) > LONGEST_REASON or not wish.reason.isprintable():
-        raise InputError(f"reason: must be one line of at most {LONGEST_REASON} characters")
-    if wish.requested and not wish.reason.strip():
-        raise InputError("reason: must say why safe mode is requested")
-    return wish
-
-
 def _token_of(request: Request) -> str:
     """Return the agents' token of a request. Raises InputError if there is none to pass on."""
     given = request.headers.get("authorization", "")
@@ -172,18 +136,3 @@ def _token_of(request: Request) -> str:
             "acting needs the header Authorization: Bearer, with a token of the agents"
         )
     return token
-
-
-def _answer(node: str, body: bytes, *, is_requested: bool) -> Answer:
-    """Return what the agent's answer says. One that does not show the request is a failure."""
-    try:
-        state = table({"it": parse_tenant_json(body)}, "it")
-    except ValueError:
-        state = {}
-    if "requests" not in state:
-        return Answer(node, error=UNCONFIRMED)
-    if is_requested:
-        stands = REQUESTER in table(state, "requests")
-        return Answer(node, "safe mode is requested") if stands else Answer(node, "", UNCONFIRMED)
-    done = "withdrawn" if state.get("released") is True else "no request of a page stood there"
-    return Answer(node, done)

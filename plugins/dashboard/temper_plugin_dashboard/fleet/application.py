@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
@@ -15,6 +15,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from temper_core import InputError, ServerSentEvent, TemperError, __version__
+from temper_plugin_dashboard.fleet import deeds
 from temper_plugin_dashboard.fleet.acting import Acting
 from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.forwarding import Forwarding
@@ -49,7 +50,7 @@ _WHOLE = re.compile(r"[0-9]{1,5}", re.ASCII)
 class FleetServer:
     """The page of a cluster, and the pages of its nodes. Data needs a session, metrics do not.
 
-    With a *door* that has actions it passes changes of safe mode on to agents.
+    With a *door* that has actions it passes those on to agents.
     """
 
     def __init__(
@@ -100,19 +101,28 @@ class FleetServer:
             Route("/fleet/pods", guarded(_telling(self._pods))),
             Route("/fleet/history", guarded(_telling(self._of_node))),
             Route("/fleet/rounds", guarded(self._follow)),
-            *([self._acting_route()] if self._has_actions else []),
+            *(self._acting_routes() if self._has_actions else []),
             self._pod_pages.route(),
             *self._nodes.routes(),
         ]
         middleware = [Middleware(Measured, measures=self._measures), Middleware(SafeHeaders)]
         return Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
 
-    def _acting_route(self) -> Route:
-        return Route(
-            "/fleet/safe-mode",
-            self._guard.guarded(refusing(_telling(self._set_safe_mode))),
-            methods=["PUT"],
+    def _acting_routes(self) -> Iterable[Route]:
+        actions = (
+            ("PUT", "/fleet/safe-mode", deeds.safe_mode),
+            ("POST", "/fleet/traces", deeds.trace),
+            ("POST", "/fleet/profiles/reload", deeds.profile_reload),
         )
+        for method, path, read in actions:
+            carried_out = self._guard.guarded(refusing(_telling(self._carrying_out(read))))
+            yield Route(path, carried_out, methods=[method])
+
+    def _carrying_out(self, read: Callable[[object], deeds.Deed]) -> Handler:
+        async def carried_out(request: Request) -> Response:
+            return _answer({"nodes": await self._acting.carry_out(request, read)})
+
+        return carried_out
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -163,9 +173,6 @@ class FleetServer:
             raise InputError(f"find must have at most {LONGEST_WORDS} characters")
         nodes = self._survey.nodes.values()
         return _answer(await asyncio.to_thread(find_pods, nodes, words, node, MOST_PODS))
-
-    async def _set_safe_mode(self, request: Request) -> Response:
-        return _answer({"nodes": await self._acting.set_safe_mode(request)})
 
     async def _of_node(self, request: Request) -> Response:
         await self._rounds.first()

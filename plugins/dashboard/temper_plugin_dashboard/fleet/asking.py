@@ -81,15 +81,18 @@ class AgentDoor:
         except RefusalError as error:
             raise AgentRefusalError(error.status, _reason(error.message)) from error
 
-    def put(self, agent: Agent, path: str, body: Mapping[str, Any], token: str) -> Content:
-        """Return the agent's answer to PUT *path* with *body* and one of its tokens.
+    def act(
+        self, agent: Agent, method: str, path: str, body: Mapping[str, Any] | None, token: str
+    ) -> Content:
+        """Return the agent's answer to a request that acts, with *body* and one of its tokens.
 
         It is sent once. Raises the errors of ``ask``. Only for a door with ``has_actions``.
         """
         with _to_pod(agent, Credentials(token=token)) as connection:
+            sent = None if body is None else dict(body)
             try:
                 return connection.content(
-                    path, "", LARGEST_ACKNOWLEDGEMENT, ANSWER_S, method="PUT", body=dict(body)
+                    path, "", LARGEST_ACKNOWLEDGEMENT, ANSWER_S, method=method, body=sent
                 )
             except RefusalError as error:
                 raise AgentRefusalError(error.status, _reason(error.message)) from error

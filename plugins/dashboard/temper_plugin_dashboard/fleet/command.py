@@ -57,7 +57,7 @@ def dashboard() -> None:
     "--actions",
     "has_actions",
     is_flag=True,
-    help="Pass changes of safe mode on to agents. They need a token of the agents. Not by proxy.",
+    help="Pass safe mode, traces and reloads on to agents, with a token of theirs. Not by proxy.",
 )
 @click.option(
     "--certificate", type=click.Path(path_type=Path), help="Serve TLS by this chain (PEM)."

@@ -65,10 +65,10 @@ FORWARDING_FAILURES = MetricFamily(
 )
 ACTIONS = MetricFamily(
     "temper_dashboard_actions_total",
-    "Agents that the page asked to change safe mode, by outcome: done, refused, no_answer.",
+    "Agents that the page asked to act, by outcome: done, refused, no_answer.",
     "counter",
     ("outcome",),
-    _panels("Agents asked to change safe mode", "per_hour"),
+    _panels("Agents asked to act", "per_hour"),
     SERVICE,
 )
 STREAMS = MetricFamily(

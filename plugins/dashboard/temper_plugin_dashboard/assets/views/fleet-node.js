@@ -5,7 +5,7 @@ import { count, cpus, duration, moment, percent, text } from "../format.js";
 import { Chart, Fact, Loaded, Panel, useDocument } from "../parts.js";
 import { FleetPodTable } from "../fleet-pod-table.js";
 import { MODES, NodeState, nodePage } from "../fleet-parts.js";
-import { FleetSafeMode } from "../fleet-safe-mode.js";
+import { FleetActions } from "../fleet-actions.js";
 
 const HOURS = [1, 6, 24, 72, 168, 336];
 
@@ -18,7 +18,7 @@ export function FleetNode({ fleet, look, name }) {
         if (!node) return html`<p class="problem" role="alert">The cluster has no node ${name}.</p>`;
         return html`
           <${NodeFacts} node=${node} />
-          ${document.actions && html`<${Panel} title="Safe mode" command=${`kubectl annotate node ${name} temper.codes/safe-mode-requested=true`}><${FleetSafeMode} nodes=${[name]} /><//>`}
+          ${document.actions && html`<${Panel} title="Actions" command=${`kubectl annotate node ${name} temper.codes/safe-mode-requested=true`}><${FleetActions} nodes=${[name]} kinds=${["request", "withdraw", "reload", "capture"]} /><//>`}
           <${History} name=${name} isThere=${document.has_history} />
           <${NodePods} name=${name} look=${look} />
         `;

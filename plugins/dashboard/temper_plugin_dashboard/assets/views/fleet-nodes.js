@@ -4,7 +4,7 @@ import { html, useState } from "../vendor/htm-preact.js";
 import { count, cpus, duration, moment, percent, text } from "../format.js";
 import { Bar, Loaded, Panel, Table } from "../parts.js";
 import { MODES, NodeLink, NodeState, ORDER } from "../fleet-parts.js";
-import { FleetSafeMode } from "../fleet-safe-mode.js";
+import { FleetActions } from "../fleet-actions.js";
 
 const seen = (key) => (row) => row.seen?.[key];
 
@@ -24,7 +24,7 @@ export function FleetNodes({ fleet }) {
     <${Panel} title="Nodes" path="fleet/nodes" command="kubectl temper status">
       <${Loaded} from=${fleet}>
         ${(document) => html`
-          ${document.actions && html`<${FleetSafeMode} nodes=${document.nodes.map((row) => row.node).filter((node) => chosen.has(node))} />`}
+          ${document.actions && html`<${FleetActions} nodes=${document.nodes.map((row) => row.node).filter((node) => chosen.has(node))} kinds=${["request", "withdraw", "reload"]} />`}
           ${document.notes.map((note) => html`<p class="dim" key=${note}>${note}</p>`)}
           <${Table}
             caption="Nodes of the cluster"
