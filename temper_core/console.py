@@ -20,7 +20,7 @@ from temper_core.bounded_memory import bounded_memory
 from temper_core.errors import EXIT_CLEAN, EXIT_FINDINGS, EXIT_INPUT, EXIT_MACHINE, TemperError
 from temper_core.finite_range import FiniteRange
 from temper_core.result_formats import document_text, output_formats
-from temper_core.saved_files import SavedFile, save_picture, save_text
+from temper_core.saved_files import SavedFile, save_picture, save_text, svg_picture
 from temper_core.standard_output import write_bytes
 from temper_core.suggestions import did_you_mean, similar
 from temper_core.visible_text import own_sequences, printable, visible
@@ -67,6 +67,7 @@ __all__ = [
     "settings_option",
     "shown",
     "styled",
+    "svg_picture",
     "sys_root_option",
     "table_of",
     "visible",

@@ -5,6 +5,7 @@ Public through ``temper_core.console``.
 
 import os
 import secrets
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ PAGE = """<!doctype html>
 </head><body>
 {picture}
 </body></html>
+"""
+STYLE = """
+text {{ font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222 }}
+.head {{ font-weight: bold; font-size: 13px }}
+{light}
+@media (prefers-color-scheme: dark) {{
+  svg {{ background: #16181c }} text {{ fill: #e6e6e6 }}
+  {dark}
+}}
 """
 
 
@@ -68,6 +78,27 @@ def _replace(path: Path, text: str) -> None:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def svg_picture(
+    title: str, size: tuple[int, int], parts: Iterable[str], *, light: str = "", dark: str = ""
+) -> str:
+    """Return an SVG of *parts* below its *title*, for light and dark screens. It loads nothing.
+
+    *size* is its width and its height. *light* and *dark* are further rules of its style.
+    """
+    width, height = size
+    words = escape(printable(title))
+    style = STYLE.format(light=light, dark=dark)
+    box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    lines = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {box}>',
+        f"<title>{words}</title><style>{style}</style>",
+        f'<text class="head" x="4" y="16">{words}</text>',
+        *parts,
+        "</svg>",
+    )
+    return "\n".join(lines) + "\n"
 
 
 def save_picture(path: Path, title: str, picture: str) -> None:

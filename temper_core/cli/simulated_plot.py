@@ -10,7 +10,7 @@ from typing import Any
 
 from attrs import frozen
 
-from temper_core.saved_files import save_picture
+from temper_core.saved_files import save_picture, svg_picture
 from temper_core.visible_text import printable
 
 WIDTH, LEFT, RIGHT, TOP = 960, 220, 20, 34
@@ -22,16 +22,11 @@ SHORTEST_S = 0.001
 STEPS_S = (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400)
 MOST_TICKS = 12
 COLOURS = ("#2f7ed8", "#3d9970", "#b8860b", "#8a5cc2", "#c2527a", "#0f8b8d", "#7a7a7a", "#9a6b3f")
-STYLE = """
-text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222 }
-.head { font-weight: bold; font-size: 13px }
+LIGHT = """
 .in { fill: #fff }
 .axis { stroke: #ccc } .change { stroke: #222; stroke-dasharray: 3 3 } .violation { fill: #c62828 }
-@media (prefers-color-scheme: dark) {
-  svg { background: #16181c } text { fill: #e6e6e6 } .in { fill: #fff }
-  .axis { stroke: #444 } .change { stroke: #e6e6e6 }
-}
 """
+DARK = ".in { fill: #fff } .axis { stroke: #444 } .change { stroke: #e6e6e6 }"
 
 
 @frozen
@@ -60,20 +55,11 @@ def plot(document: Mapping[str, Any]) -> str:
     scale = (WIDTH - LEFT - RIGHT) / end_s
     bottom = TOP + LANE * max(1, len(shown))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {_size(bottom)}>',
-        f"<title>{_text(head)}</title><style>{STYLE}</style>",
-        f'<text class="head" x="4" y="16">{_text(head)}</text>',
         *_axis(end_s, scale, bottom),
         *(part for place, lane in enumerate(shown.items()) for part in _lane(place, *lane, scale)),
         *_changes(document, scale, bottom),
-        "</svg>",
     ]
-    return "\n".join(parts) + "\n"
-
-
-def _size(bottom: int) -> str:
-    height = bottom + AXIS
-    return f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
+    return svg_picture(head, (WIDTH, bottom + AXIS), parts, light=LIGHT, dark=DARK)
 
 
 def _head(document: Mapping[str, Any]) -> str:

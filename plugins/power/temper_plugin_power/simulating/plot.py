@@ -5,6 +5,7 @@ The picture is SVG, and loads nothing from elsewhere.
 
 from collections.abc import Iterator
 
+from temper_core.console import svg_picture
 from temper_plugin_power.simulating.arms import Arm
 from temper_plugin_power.simulating.comparing import Comparison
 from temper_plugin_power.simulating.intervals import Interval
@@ -12,13 +13,8 @@ from temper_plugin_power.simulating.intervals import Interval
 WIDTH, LEFT, RIGHT, TOP = 900, 180, 220, 34
 BAR, GAP, HEAD = 16, 14, 18
 COLOURS = ("#7a7a7a", "#c2527a", "#2f7ed8")
-STYLE = """
-text { font: 11px ui-monospace, Menlo, Consolas, monospace; fill: #222 }
-.head { font-weight: bold; font-size: 13px } .interval { stroke: #222; stroke-width: 1.5 }
-@media (prefers-color-scheme: dark) {
-  svg { background: #16181c } text { fill: #e6e6e6 } .interval { stroke: #e6e6e6 }
-}
-"""
+LIGHT = ".interval { stroke: #222; stroke-width: 1.5 }"
+DARK = ".interval { stroke: #e6e6e6 }"
 
 
 def plot(compared: Comparison, title: str) -> str:
@@ -28,16 +24,11 @@ def plot(compared: Comparison, title: str) -> str:
     """
     names = list(compared.difference)
     height = TOP + len(names) * (HEAD + len(Arm) * BAR + GAP)
-    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>',
-        f"<title>{title}</title><style>{STYLE}</style>",
-        f'<text class="head" x="4" y="16">{title}</text>',
-    ]
+    parts: list[str] = []
     for number, name in enumerate(names):
         top = TOP + number * (HEAD + len(Arm) * BAR + GAP)
         parts += _figure(name, {arm: compared.arms[arm][name] for arm in Arm}, top)
-    return "\n".join([*parts, "</svg>"])
+    return svg_picture(title, (WIDTH, height), parts, light=LIGHT, dark=DARK)
 
 
 def _figure(name: str, arms: dict[Arm, Interval], top: int) -> Iterator[str]:
