@@ -178,7 +178,7 @@ COMMANDS = {
         ),
     ],
     "train synthesize": [("bundle.gz",), (ARGUMENT,), ("bundle.gz", "--cpu-request", ARGUMENT)],
-    "wakes": [(*SETTINGS, "--seconds", "5")],
+    "wakes": [(*SETTINGS, "--seconds", "5"), (*SETTINGS, "--seconds", "5", "--thread", "e")],
 }
 """Arguments of each command that shows data. NAME stands for a pod of the list."""
 

@@ -164,6 +164,27 @@ def test_only_so_many_rows_are_shown(temper, comes):
     assert "(interrupt)" not in shown
 
 
+FILTERS = {
+    "a pod": (("--pod", "shop/db"), (1, 0, 0)),
+    "part of a pod": (("--pod", "web"), (2, 1, 0)),
+    "a thread": (("--thread", "mysql"), (1, 0, 0)),
+    "both": (("--pod", "web", "--thread", "nginx"), (2, 1, 0)),
+    "both, of two threads": (("--pod", "web", "--thread", "mysqld"), (0, 0, 0)),
+    "the node": (("--pod", "node"), (0, 0, 1)),
+}
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize("kind", FILTERS)
+def test_only_rows_of_the_pod_and_the_thread_are_shown(temper, comes, kind):
+    options, counts = FILTERS[kind]
+    comes()
+
+    window = json.loads(temper(*options, "--output", "json").stdout)["window"]
+
+    assert tuple(len(window[key]) for key in ("edges", "blockings", "waits")) == counts
+
+
 @pytest.mark.usefixtures("agent")
 def test_what_is_in_the_way_is_said_with_the_exit_code_of_the_machine(temper, view):
     view.reason = "no CAP_BPF"

@@ -48,15 +48,27 @@ MOST_ROWS = 5_000
     show_default=True,
     help="Rows of each table.",
 )
+@click.option("--pod", metavar="TEXT", help="Only rows with a pod whose name contains TEXT.")
+@click.option("--thread", metavar="TEXT", help="Only rows with a thread whose name contains TEXT.")
 @settings_option
 @output_option
-def command(seconds: float, top: int, settings_path: Path | None, output: str) -> None:
+def command(
+    seconds: float,
+    top: int,
+    pod: str | None,
+    thread: str | None,
+    settings_path: Path | None,
+    output: str,
+) -> None:
     """Show which threads wake each other, and which wait for a CPU behind others.
 
     The agent watches wake-ups and waits in short windows for --seconds. Its next window is shown.
+    --pod and --thread keep the rows of which one side fits. Waits by subject are of pods and the
+    node, so --thread shows none.
+
     The exit code is 3 if no agent answers, nothing can be watched, or no window came in time.
     """
-    document = _watched(settings_path, seconds)
+    document = filtered(_watched(settings_path, seconds), pod or "", thread or "")
     if output == "json":
         print_json(document)
         return
@@ -92,6 +104,27 @@ def _asked(settings: Any, seconds: float | None = None) -> Row:  # noqa: ANN401 
     if not isinstance(document, Mapping) or "window" not in document:
         raise MachineError("the agent's answer to /wakes has no window: is its version another?")
     return document
+
+
+def filtered(document: Row, pod: str, thread: str) -> Row:
+    """Return *document* with the rows of its window that have such a pod and such a thread."""
+    if not pod and not thread:
+        return document
+    window = table(document, "window")
+
+    def fits(party: Row) -> bool:
+        return pod in text(party, "pod") and thread in text(party, "comm")
+
+    def kept(key: str, *roles: str) -> list[Row]:
+        return [row for row in rows(window, key) if any(fits(table(row, role)) for role in roles)]
+
+    waits = [] if thread else [row for row in rows(window, "waits") if pod in text(row, "subject")]
+    parts = {
+        "edges": kept("edges", "waker", "wakee"),
+        "blockings": kept("blockings", "waiter", "runner"),
+        "waits": waits,
+    }
+    return {**document, "window": {**window, **parts}}
 
 
 def edge_tables(document: Row, top: int) -> "Group":
