@@ -1,23 +1,29 @@
 """What asks the agent meanwhile: a scraper, a reader of observations, and captures of traces."""
 
+import json
 import subprocess
 import threading
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from attrs import define, field
 
+from temper_core import TemperError
+
 TIMEOUT_S = 30
+
+Asked = dict[str, tuple[float, Callable[[], object]]]
+"""What is asked, by name: the seconds between two times, and the function that does it."""
 
 
 @define
 class Askers:
     """Calls functions at intervals, each in a thread of its own, and counts what came of them."""
 
-    every_s: dict[str, tuple[float, Callable[[], object]]]
+    every_s: Asked
     answered: Counter[str] = field(factory=Counter, init=False)
     failed: Counter[str] = field(factory=Counter, init=False)
     _ending: threading.Event = field(factory=threading.Event, init=False)
@@ -35,7 +41,7 @@ class Askers:
         while not self._ending.wait(pause_s):
             try:
                 ask()
-            except (OSError, subprocess.SubprocessError):
+            except (OSError, subprocess.SubprocessError, TemperError):
                 self.failed[name] += 1
             else:
                 self.answered[name] += 1
@@ -47,10 +53,19 @@ class Askers:
             thread.join()
 
 
-def read(address: str, path: str) -> None:
+def read(address: str, path: str) -> bytes:
     """Read *path* from the agent; raise OSError where it does not answer."""
     with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as answer:
-        answer.read()
+        answered: bytes = answer.read()
+    return answered
+
+
+def read_json(address: str, path: str) -> dict[str, Any]:
+    """Return the agent's answer, an empty table while there is none."""
+    try:
+        return dict(json.loads(read(address, path)))
+    except (OSError, ValueError):
+        return {}
 
 
 def capture(temper: Path, settings: Path) -> None:

@@ -33,6 +33,8 @@ MEASURES = (
     Measure("cpu_percent", "CPU, % of a core", 0.1),
     # The log of events and the history of requests grow up to bounds of their own.
     Measure("state_kib", "state on disk, KiB", None),
+    Measure("cgroups", "cgroups of the machine", 1.0),
+    Measure("instances", "tracefs instances", 1.0),
 )
 
 
@@ -52,11 +54,12 @@ class Row:
 
 
 def rows(records: Sequence[Record]) -> list[Row]:
-    """Judge every measure; raise ValueError where the run was too short."""
+    """Judge every measure that was taken; raise ValueError where the run was too short."""
     told = list(with_cpu_share(records))
     ends_s = told[-1]["at_s"] if told else 0.0
     settled = [record for record in told if record["at_s"] >= WARM_UP * ends_s]
-    return [_judged(measure, settled) for measure in MEASURES]
+    taken = [measure for measure in MEASURES if all(measure.key in record for record in settled)]
+    return [_judged(measure, settled) for measure in taken]
 
 
 def _judged(measure: Measure, settled: Sequence[Record]) -> Row:

@@ -9,11 +9,13 @@ from attrs import asdict, frozen
 MIB = 1 << 20
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+CGROUPS = Path("/sys/fs/cgroup")
+INSTANCES = Path("/sys/kernel/tracing/instances")
 
 
 @frozen
 class Sample:
-    """One look at a process and at the directory of its state."""
+    """One look at a process, at the directory of its state, and at what the kernel has."""
 
     at_s: float
     rss_mib: float
@@ -23,14 +25,21 @@ class Sample:
     children: int
     cpu_s: float
     state_kib: float
+    cgroups: int
+    instances: int
 
     def as_line(self) -> dict[str, float]:
         """Return the sample as a line of the records."""
         return {name: round(value, 3) for name, value in asdict(self).items()}
 
 
-def sample(pid: int, state: Path, at_s: float) -> Sample:
-    """Look at process *pid*; raise OSError where it has ended."""
+def sample(
+    pid: int, state: Path, at_s: float, cgroups: Path = CGROUPS, instances: Path = INSTANCES
+) -> Sample:
+    """Look at process *pid*; raise OSError where it has ended.
+
+    *cgroups* is the cgroup v2 tree, *instances* the folder of the instances of tracefs.
+    """
     process = Path(f"/proc/{pid}")
     targets = [_target(each) for each in (process / "fd").iterdir()]
     fields = (process / "stat").read_text().rpartition(")")[2].split()
@@ -43,6 +52,8 @@ def sample(pid: int, state: Path, at_s: float) -> Sample:
         children=len((process / f"task/{pid}/children").read_text().split()),
         cpu_s=(int(fields[11]) + int(fields[12])) / TICKS_PER_S,
         state_kib=sum(map(_size, state.rglob("*"))) / 1024,
+        cgroups=sum(1 for _ in os.walk(cgroups)),  # passes over those that are removed meanwhile
+        instances=sum(1 for _ in instances.iterdir()) if instances.is_dir() else 0,
     )
 
 

@@ -9,10 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from bench.soak.churn import UNIFIED, Churn
+from bench.soak.__main__ import settings_text
+from bench.soak.churn import UNIFIED, Churn, python_tenant
+from bench.soak.disturbing import engine_of
 from bench.soak.load import Askers
 from bench.soak.report import MEASURES, plots, rows, table
 from bench.soak.sampling import sample
+from temper_core.node.podlist import read_pods
+from temper_core.settings import Settings
+from temper_core.settings.reader import load
 
 LEAKS = "import os,time\nwhile True:\n os.open('/dev/null', 0)\n time.sleep(0.05)"
 IDLES = "import time\nwhile True:\n time.sleep(0.05)"
@@ -76,15 +81,63 @@ def test_the_table_and_the_plots_have_every_measure(tmp_path):
 
 @pytest.mark.skipif(not CAN_CHURN, reason="cgroups of pods need root and cgroup v2")
 def test_pods_come_and_go_and_leave_nothing():
-    with Churn(pods=2, threads=3, every_s=0.2) as churn:
-        time.sleep(1.5)
+    with Churn(2, python_tenant(3), every_s=0.2) as churn:
+        while churn.begun <= 4:
+            time.sleep(0.05)
         folders = [pod.folder for pod in churn._live]
         inside = [(folder / "cgroup.procs").read_text().split() for folder in folders]
 
-    assert churn.begun > 4
     assert all(inside)
     assert not any(folder.parent.exists() for folder in folders)
     assert not any(Path(f"/proc/{pid}").exists() for pids in inside for pid in pids)
+
+
+@pytest.mark.skipif(not CAN_CHURN, reason="cgroups of pods need root and cgroup v2")
+def test_the_agent_is_told_of_the_pods_that_live(tmp_path):
+    with Churn(3, python_tenant(1), 0.2, tmp_path / "pods.json") as churn:
+        time.sleep(0.5)
+
+        told = read_pods((tmp_path / "pods.json").read_text(), source="soak")
+        middle = churn.middle
+
+    assert {pod.priority for pod in told} == {1_000_000, 0, -1000}
+    assert middle.startswith("soak/")
+
+
+def test_the_engine_is_found_among_the_agents_children(tmp_path):
+    (tmp_path / "scx_layered").symlink_to("/bin/sleep")
+    with pytest.raises(ProcessLookupError):
+        engine_of(os.getpid())
+
+    with subprocess.Popen([tmp_path / "scx_layered", "60"]) as process:
+        name = Path(f"/proc/{process.pid}/comm")
+        while name.read_text() != "scx_layered\n":
+            time.sleep(0.001)  # a process gets its name a moment after its program
+        found = engine_of(os.getpid())
+        process.kill()
+
+    assert found == process.pid
+
+
+def test_cgroups_and_instances_are_counted(tmp_path):
+    for folder in ("tree/a/b", "instances/one"):
+        (tmp_path / folder).mkdir(parents=True)
+    for folder in ("tree", "tree/a", "tree/a/b"):
+        (tmp_path / folder / "cgroup.procs").touch()
+
+    seen = sample(os.getpid(), tmp_path, 0, tmp_path / "tree", tmp_path / "instances")
+
+    assert (seen.cgroups, seen.instances) == (3, 1)
+
+
+def test_the_settings_are_those_of_an_agent_that_observes_or_enforces(tmp_path):
+    file = tmp_path / "agent.toml"
+    for engine in (None, Path("/opt/scx_layered")):
+        file.write_text(settings_text(tmp_path, engine))
+        settings = load(file).settings
+
+        assert settings.scheduler.enforce is (engine is not None)
+        assert settings.pods.source == ("file" if engine else Settings().pods.source)
 
 
 def test_answers_and_failures_are_counted():
