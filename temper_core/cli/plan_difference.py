@@ -144,7 +144,7 @@ def print_difference(comparison: PlanDifference) -> None:
 
 def _print_reasons(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console
     console.print()
-    table = plain_table("reason", "layer", "engine", "why")
+    table = plain_table("reason", "layer", "needs an engine", "why")
     for reason in comparison.change.reasons:
         when = _when(reason, comparison)
         table.add_row(reason.code.value, reason.layer or "-", when, reason.message)
@@ -156,10 +156,10 @@ def _when(reason: Reason, comparison: PlanDifference) -> str:
     if reason.is_urgent:
         return "now"
     if comparison.change.kind.needs_engine:
-        return "with it"
+        return "no, joins the one that starts"
     is_recovery = reason.code is ReasonCode.RECOVERY
     waits_s = min(comparison.patience_s, RECOVER_AFTER_S) if is_recovery else comparison.patience_s
-    return f"after {waits_s:g} s"
+    return f"if it lasts {waits_s:g} s"
 
 
 def _print_pod_moves(console: Any, comparison: PlanDifference) -> None:  # noqa: ANN401 - rich's console

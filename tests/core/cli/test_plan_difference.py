@@ -121,7 +121,8 @@ def test_a_demotion_that_can_be_undone_says_how_soon(planned, written):
 
     text = planned(db, "--diff", "--against", against).stdout
 
-    assert "recovery critical after 60 s" in " ".join(text.split())
+    assert "recovery critical if it lasts 60 s" in " ".join(text.split())
+    assert "reason layer needs an engine why" in " ".join(text.split())
 
 
 def test_pods_that_outgrow_their_layer_need_an_engine(differing):
