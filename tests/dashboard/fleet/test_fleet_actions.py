@@ -4,6 +4,7 @@ The API server, which lists their pods, is made. tests/kubernetes/fleet has the 
 """
 
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import httpx2
@@ -14,15 +15,18 @@ from structlog.testing import capture_logs
 
 from temper_core import InputError
 from temper_kube.access import Access
+from temper_plugin_dashboard.fleet import acting, asking
+from temper_plugin_dashboard.fleet.acting import OF_NODE
+from temper_plugin_dashboard.fleet.actions import MOST_NODES
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor, Way
 from temper_plugin_dashboard.fleet.command import dashboard
-from temper_plugin_dashboard.fleet.deeds import MOST_NODES
 from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
 from tests.dashboard.dashboard_agent import TOKEN as OF_AGENTS
 from tests.dashboard.dashboard_agent import DashboardAgent
-from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN, until_node
+from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN, until, until_node
 from tests.kube_client.made_server import MadeServer, agent, listed, node
+from tests.patience import PATIENCE_S
 
 PATH, RELOAD, TRACES = "/fleet/safe-mode", "/fleet/profiles/reload", "/fleet/traces"
 BEARER = {"authorization": f"Bearer {OF_AGENTS}"}
@@ -306,6 +310,78 @@ def test_an_answer_that_does_not_confirm_is_no_success(client, api, answer):
     assert ("PUT", "/safe-mode", {}) in made.asked
     assert told["done"] == ""
     assert "does not confirm" in told["error"]
+
+
+@pytest.fixture
+def _patient(monkeypatch):
+    """Agents are waited for as long as a test waits."""
+    monkeypatch.setattr(asking, "ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(acting, "WAITS_S", PATIENCE_S)
+
+
+def in_session(client):
+    """Return the headers of a new session."""
+    client.cookies.clear()
+    name = client.post("/login", json={"token": TOKEN}).cookies["temper_session"]
+    client.cookies.clear()
+    return {**BEARER, "cookie": f"temper_session={name}"}
+
+
+def lists_of_agents(api):
+    return sum(path == PODS for _, path, _ in api.asked)
+
+
+@pytest.mark.usefixtures("_patient")
+def test_a_node_that_hangs_keeps_no_other_session_from_acting(api, agents, tmp_path, monkeypatch):
+    """A reader of the page needs no token of the agents for such requests."""
+    monkeypatch.setattr(acting, "AT_ONCE", OF_NODE + 1)
+    n1 = pod_at("n1", agents["n1"].host, agents["n1"].port)
+    wish, many = {**WISH, "nodes": ["n2"]}, OF_NODE + 2
+    with (
+        TestClient(served(api, tmp_path, has_actions=True)) as client,
+        ThreadPoolExecutor(many) as pool,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        api.answers[PODS] = listed(pod_at("n2", *silent.getsockname()), n1)
+        sessions = [in_session(client) for _ in range(many + 1)]
+        held = [
+            pool.submit(client.put, PATH, json=wish, headers=headers) for headers in sessions[1:]
+        ]
+        until(lambda: lists_of_agents(api) == many)
+        (told,) = client.put(PATH, json=WISH, headers=sessions[0]).json()["nodes"]
+        answered = [each for each in held if each.done()]
+
+    assert told["done"] == "safe mode is requested"
+    assert answered == []
+
+
+@pytest.mark.usefixtures("_patient")
+def test_a_session_has_one_action_at_a_time(api, tmp_path):
+    with (
+        TestClient(served(api, tmp_path, has_actions=True)) as client,
+        ThreadPoolExecutor(1) as pool,
+        socket.create_server(("127.0.0.1", 0)) as silent,
+    ):
+        api.answers[PODS] = listed(pod_at("n2", *silent.getsockname()))
+        headers, wish = in_session(client), {**WISH, "nodes": ["n2"]}
+        first = pool.submit(client.put, PATH, json=wish, headers=headers)
+        until(lambda: lists_of_agents(api) == 1)
+        second = client.put(PATH, json=wish, headers=headers)
+
+    assert (second.status_code, second.headers["retry-after"]) == (503, "1")
+    assert first.result().status_code == 200
+
+
+def test_names_of_no_node_make_one_line_of_the_log(client):
+    names = [f"made-up-{number}" for number in range(MOST_NODES - 1)]
+    with capture_logs() as lines:
+        client.put(PATH, json={**WISH, "nodes": ["n3", *names]}, headers=BEARER)
+
+    written = [each for each in lines if each["event"] == "safe_mode_asked"]
+    assert [(each["node"], each["outcome"]) for each in written] == [
+        ("n3", "no agent runs there"),
+        (f"{MOST_NODES - 1} others", "the cluster has no such node"),
+    ]
 
 
 def test_nothing_is_changed_without_a_session(client, agents):

@@ -15,7 +15,7 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from temper_core import InputError, ServerSentEvent, TemperError, __version__
-from temper_plugin_dashboard.fleet import deeds
+from temper_plugin_dashboard.fleet import actions
 from temper_plugin_dashboard.fleet.acting import Acting
 from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.forwarding import Forwarding
@@ -109,16 +109,16 @@ class FleetServer:
         return Starlette(routes=routes, lifespan=self._lifespan, middleware=middleware)
 
     def _acting_routes(self) -> Iterable[Route]:
-        actions = (
-            ("PUT", "/fleet/safe-mode", deeds.safe_mode),
-            ("POST", "/fleet/traces", deeds.trace),
-            ("POST", "/fleet/profiles/reload", deeds.profile_reload),
+        known = (
+            ("PUT", "/fleet/safe-mode", actions.safe_mode),
+            ("POST", "/fleet/traces", actions.trace),
+            ("POST", "/fleet/profiles/reload", actions.profile_reload),
         )
-        for method, path, read in actions:
+        for method, path, read in known:
             carried_out = self._guard.guarded(refusing(_telling(self._carrying_out(read))))
             yield Route(path, carried_out, methods=[method])
 
-    def _carrying_out(self, read: Callable[[object], deeds.Deed]) -> Handler:
+    def _carrying_out(self, read: Callable[[object], actions.Action]) -> Handler:
         async def carried_out(request: Request) -> Response:
             return _answer({"nodes": await self._acting.carry_out(request, read)})
 

@@ -74,7 +74,11 @@ class Guard:
 
     def is_open(self, request: Request) -> bool:
         """Whether the request is of an open session."""
-        return self._sessions.is_open(request.cookies.get(COOKIE, ""))
+        return self._sessions.is_open(self.session(request))
+
+    def session(self, request: Request) -> str:
+        """Return the secret name of the request's session."""
+        return request.cookies.get(COOKIE, "")
 
     def guarded(self, handler: Handler) -> Handler:
         """Answer a request without an open session with status 401."""
@@ -118,7 +122,7 @@ class Guard:
     async def leave(self, request: Request) -> Response:
         """End the session of the request."""
         require_own_page(request)
-        self._sessions.end(request.cookies.get(COOKIE, ""))
+        self._sessions.end(self.session(request))
         log.info("session_ended", address=address_of(request))
         response = Response(b"{}", media_type=JSON)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")

@@ -20,11 +20,11 @@ RELOAD_EXAMPLE = '{"nodes": ["worker-1"]}'
 
 
 @frozen
-class Deed:
+class Action:
     """One request that each agent of *nodes* gets.
 
     Attributes:
-        outcome: Returns the words for an agent's answer, empty if it does not confirm the deed.
+        outcome: Returns the words for an agent's answer, empty if it does not confirm the action.
         event: The name of the line in the server's log, which has the *facts*.
 
     """
@@ -57,7 +57,7 @@ class _Reload:
     nodes: tuple[str, ...] = setting((), "The names of nodes.")
 
 
-def safe_mode(document: object) -> Deed:
+def safe_mode(document: object) -> Action:
     """Return the change of safe mode in a body. Raises InputError if it does not fit."""
     wish = fit_body(document, _SafeMode, source="safe-mode request", example=SAFE_MODE_EXAMPLE)
     _require_nodes(wish.nodes)
@@ -72,10 +72,10 @@ def safe_mode(document: object) -> Deed:
         body["reason"] = wish.reason
     facts = {"requested": wish.requested, "reason": wish.reason}
     outcome = _requested if wish.requested else _withdrawn
-    return Deed(wish.nodes, "PUT", "/safe-mode", body, outcome, "safe_mode_asked", facts)
+    return Action(wish.nodes, "PUT", "/safe-mode", body, outcome, "safe_mode_asked", facts)
 
 
-def trace(document: object) -> Deed:
+def trace(document: object) -> Action:
     """Return the capture in a body. Raises InputError if it does not fit."""
     wish = fit_body(document, _Trace, source="trace request", example=TRACE_EXAMPLE)
     _require_nodes(wish.nodes)
@@ -85,19 +85,19 @@ def trace(document: object) -> Deed:
         raise InputError(f"pod: must be one line of at most {LONGEST_POD} characters")
     facts = {"seconds": wish.seconds, "pod": wish.pod}
     body = {"seconds": wish.seconds, **({"pod": wish.pod} if wish.pod else {})}
-    return Deed(wish.nodes, "POST", "/trace", body, _captured, "trace_asked", facts)
+    return Action(wish.nodes, "POST", "/trace", body, _captured, "trace_asked", facts)
 
 
-def profile_reload(document: object) -> Deed:
+def profile_reload(document: object) -> Action:
     """Return the reload of profiles in a body. Raises InputError if it does not fit."""
     wish = fit_body(document, _Reload, source="reload request", example=RELOAD_EXAMPLE)
     _require_nodes(wish.nodes)
     event = "profile_reload_asked"
-    return Deed(wish.nodes, "POST", "/profiles/reload", None, _reloaded, event, {})
+    return Action(wish.nodes, "POST", "/profiles/reload", None, _reloaded, event, {})
 
 
-def outcome_of(deed: Deed, content: bytes) -> str:
-    """Return in words what an agent answered, empty if that does not confirm the deed.
+def outcome_of(action: Action, content: bytes) -> str:
+    """Return in words what an agent answered, empty if that does not confirm the action.
 
     It is bounded, whatever the agent sends.
     """
@@ -105,7 +105,7 @@ def outcome_of(deed: Deed, content: bytes) -> str:
         answer = table({"it": parse_tenant_json(content)}, "it")
     except ValueError:
         answer = {}
-    return " ".join(deed.outcome(answer).split())[:LONGEST_OUTCOME]
+    return " ".join(action.outcome(answer).split())[:LONGEST_OUTCOME]
 
 
 def _require_nodes(nodes: tuple[str, ...]) -> None:
