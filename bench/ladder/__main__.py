@@ -9,16 +9,17 @@ for it. Without a guest it measures the machine itself.
 import argparse
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
-from attrs import asdict, fields
+from attrs import asdict, evolve, fields
 
 from bench.ladder.agent import Json, NotInTime
-from bench.ladder.arms import ARMS, Arm
+from bench.ladder.arms import ARMS, TIERS, TRAINED, Arm, with_trained
 from bench.ladder.capturing import CAPTURES, captured
 from bench.ladder.kernel import lacks
 from bench.ladder.loads import LOADS, Server
@@ -28,6 +29,7 @@ from bench.ladder.points import LoadFailed, measure
 from bench.ladder.rows import FORMAT, UNCAPTURED
 from bench.ladder.servers import SERVERS, Installed
 from bench.ladder.serving import Site, measure_server
+from bench.ladder.training import Training, TrainingFailed, train
 
 DEFAULT_ARMS = ("stock", "tiers", "lend", "profile", "latency", "boost")
 CANNOT = 3
@@ -56,16 +58,21 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
     """Measure all points. Yield their records."""
     server = Server(options.seconds, options.period_us, options.turns, options.servers)
     clock = "virtual" if options.virtual_time else "real"
+    arms = with_trained(options.trained.read_text() if options.trained else "")
+    site = Site(node.places, options.installed)
     for turn in range(options.rounds):
         points = list(product(options.seeds[turn :: options.rounds], options.points))
         for name in rotated(options.arms, turn + options.first):
-            if not (of_arm := measured_under(ARMS[name], points)):
+            if name not in arms or not (of_arm := measured_under(arms[name], points)):
+                tell(f"{name}: nothing to measure")
                 continue
-            with node.under(ARMS[name]) as agent:
+            with node.under(arms[name]) as agent:
+                if options.train and (turn, name) == (0, TIERS):
+                    arms = with_trained(_trained(site, node, options, server))
                 for limit, own in by_limit(of_arm).items():
-                    node.limit(ARMS[name], limit)
+                    node.limit(arms[name], limit)
                     time.sleep(options.settle_s)  # pods are read, and layers sized
-                    told = {"arm": name, **node.told(agent, ARMS[name])}
+                    told = {"arm": name, **node.told(agent, arms[name])}
                     tell(f"{name}: plan {told['plan'] or 'none'}, {agent.layers()}")
                     made = {**machine(), "clock": clock, "server": asdict(server), **told}
                     for (seed, (load, level)), kind in product(own, options.captures):
@@ -73,11 +80,21 @@ def climb(node: Node, options: argparse.Namespace) -> Iterator[Json]:
                         pod = node.places.server
                         with captured(agent, node.files.settings, kind, pod) as capture:
                             if load in SERVERS:
-                                site = Site(node.places, options.installed)
                                 record = measure_server(site, agent, server, SERVERS[load], place)
                             else:
                                 record = measure(node.places, agent, server, LOADS[load], place)
                         yield {**made, **capture, **record}
+
+
+def _trained(site: Site, node: Node, options: argparse.Namespace, server: Server) -> str:
+    """Train under the agent that runs. Return the profile, empty if none is better."""
+    (name, level), *_ = options.train
+    words = shlex.split(options.training_options)
+    training = Training(name, SERVERS[name], level, options.artifacts, tuple(words))
+    size = evolve(server, seconds=options.training_seconds)
+    profile = train(training, site, node, size)
+    tell(f"{name}: {'a profile was trained' if profile else 'no improvement found'}")
+    return profile
 
 
 def measured_under(arm: Arm, points: Iterable[Point]) -> list[Point]:
@@ -109,7 +126,7 @@ def main() -> int:
     options.installed = Installed(
         **{each.name: getattr(options, each.name) for each in fields(Installed)}
     )
-    needs_engine = not all(ARMS[name].is_stock for name in options.arms)
+    needs_engine = bool(options.train) or any(name != "stock" for name in options.arms)
     missing = list(lacks(options.cgroup_root, engine=needs_engine))
     for line in missing:
         print(f"ladder: this machine lacks {line}", file=sys.stderr)
@@ -124,7 +141,7 @@ def main() -> int:
                 records.write(json.dumps(record) + "\n")
                 records.flush()
                 tell(outline(record))
-    except (NotInTime, LoadFailed, WrongPlan) as problem:
+    except (NotInTime, LoadFailed, WrongPlan, TrainingFailed) as problem:
         print(f"ladder: {problem}", file=sys.stderr)
         return 1
     finally:
@@ -165,6 +182,21 @@ def parser() -> argparse.ArgumentParser:
         default=[UNCAPTURED],
         help="at each point, such as none,node,pod",
     )
+    made.add_argument("--trained", type=Path, help=f"the profile of the arm {TRAINED}")
+    made.add_argument(
+        "--train",
+        type=_points,
+        default=[],
+        metavar="SERVER:LEVEL",
+        help=f"train the profile of the arm {TRAINED} from nothing, before {TIERS} is measured",
+    )
+    made.add_argument(
+        "--training-seconds", type=float, default=2.0, help="of requests per run of its benchmark"
+    )
+    made.add_argument("--artifacts", type=Path, default=Path("training-artifacts"))
+    made.add_argument(
+        "--training-options", default="", help="of temper train auto, such as '--trials 4'"
+    )
     made.add_argument("--seeds", type=_numbers, default=[1, 2, 3])
     made.add_argument("--seconds", type=float, default=4.0, help="of requests per point")
     made.add_argument("--period-us", type=int, default=8000, help="mean time between requests")
@@ -199,7 +231,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _arms(text: str) -> list[str]:
-    return [_known(name, ARMS) for name in text.split(",")]
+    return [_known(name, [*ARMS, TRAINED]) for name in text.split(",")]
 
 
 def _captures(text: str) -> list[str]:

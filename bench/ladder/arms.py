@@ -1,5 +1,6 @@
 """The arms: what is compared. A new arm is one entry of ``ARMS``."""
 
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,10 +52,18 @@ class Arm:
     is_crowded: bool = False
     pack: str = ""
 
+    @property
+    def profile_id(self) -> str:
+        """The id of the profile that the annotation of the server's pod names, or nothing."""
+        return str(tomllib.loads(self.profile)["id"]) if self.profile else self.pack
+
+
+TIERS, TRAINED = "tiers", "trained"
+"""The second is the arm of a profile of ``temper train``."""
 
 ARMS: Mapping[str, Arm] = {
     "stock": Arm(is_stock=True),
-    "tiers": Arm(),
+    TIERS: Arm(),
     "preempt": Arm(settings={"tiers": {"critical": {"preempt": True}}}),
     "lend": Arm(settings={"tiers": {"critical": {"isolation": "lend"}}}),
     "profile": Arm(profile=SPLIT),
@@ -62,6 +71,11 @@ ARMS: Mapping[str, Arm] = {
     "boost": Arm(profile=f'{SERVING}treatment = "boost"\n'),
     "high": Arm(priority=HIGH),
     "demoted": Arm(is_crowded=True),
-    **{f"{name}-pack": Arm(pack=server.pack) for name, server in SERVERS.items()},
+    **{f"{name}-pack": Arm(pack=server.pack) for name, server in SERVERS.items() if server.pack},
 }
 """Stock is the agent in safe mode, so that its own cost is a part of every arm."""
+
+
+def with_trained(profile: str) -> Mapping[str, Arm]:
+    """Return all arms, with that of a trained *profile* if there is one."""
+    return {**ARMS, TRAINED: Arm(profile=profile)} if profile else ARMS

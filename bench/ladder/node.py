@@ -74,8 +74,8 @@ class Node:
                 agent_running(self.files, self.programs.temper, self.agent_cgroup)
             )
             agent.wait_for("safe_mode" if arm.is_stock else "enforcing")
-            if arm.pack:
-                agent.wait_for_profile(SERVER, arm.pack)
+            if arm.profile_id:
+                agent.wait_for_profile(SERVER, arm.profile_id)
                 agent.wait_for("enforcing")
             _check_demotion(agent, arm)
             yield agent
@@ -111,9 +111,8 @@ def pods(arm: Arm, request: int, limit: int = 0, cpus: int = 1) -> Sequence[Pod]
 
     A crowded node has a third one, which idles.
     """
-    profile = "ladder" if arm.profile else arm.pack
     present = (
-        Pod(SERVER, 1, arm.priority, request, limit, profile),
+        Pod(SERVER, 1, arm.priority, request, limit, arm.profile_id),
         Pod("batch", 2, BACKGROUND_PRIORITY),
     )
     idle = Pod("other", 3, arm.priority, cpus * 1000 - request)

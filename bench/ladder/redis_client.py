@@ -3,7 +3,8 @@
 The arguments are the socket's path, the seconds of requests, the mean time between two requests in
 us, the number of keys, and the seed, which fixes all arrivals and keys. Half of the requests read a
 key, and half of them write one. The client does not wait for answers: a latency begins at the
-intended arrival. It prints ``begin``, and at the end one line of JSON.
+intended arrival. It prints ``begin``, and at the end one line of JSON. With ``mean`` as the last
+argument that line is the mean latency, as the benchmark of a training prints it.
 """
 
 import json
@@ -86,9 +87,15 @@ def ask(
     return latencies, late
 
 
+def measured(metric: str, latencies_ns: Sequence[int]) -> str:
+    """Return the mean latency in ms as a line of JSON, as a training reads it."""
+    value = sum(latencies_ns) / max(1, len(latencies_ns)) / 1e6
+    return json.dumps({"metric": metric, "value": value, "unit": "ms", "better": "lower"})
+
+
 def main() -> None:
     """Ask the server, and print what was measured."""
-    path, seconds, period_us, keys, seed = sys.argv[1:]
+    path, seconds, period_us, keys, seed, *metric = sys.argv[1:]
     planned = arrivals(float(seconds), float(period_us), int(seed))
     requests = commands(len(planned), int(keys), int(seed))
     with socket.socket(socket.AF_UNIX) as server:
@@ -97,6 +104,9 @@ def main() -> None:
         began = time.monotonic_ns() + BEGIN_NS
         latencies, late = ask(server, [began + each for each in planned], requests)
     unanswered = len(planned) - len(latencies)
+    if metric:
+        print(measured(metric[0], latencies))
+        return
     seen = {"latencies_ns": latencies, "unanswered": unanswered, "client_late_ns": late}
     print(json.dumps(seen))
 

@@ -6,12 +6,13 @@ A level is the number of busy threads in the best-effort pod, as in the load ``w
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from bench.ladder.loads import Server
 
@@ -20,6 +21,9 @@ HISTOGRAM = re.compile(r"^ *([0-9.]+) \|\** +([0-9]+)$", re.MULTILINE)
 MAXIMUM = re.compile(r"^ +max: +([0-9.]+)$", re.MULTILINE)
 REDIS_KEYS = 20_000
 CONNECTIONS = 4
+POOL_PIPES = ("orders", "answers")
+POOL_THREADS = ("3", "2")
+"""Of ``tests/kernel/training/pool.c``: threads that make noise, and workers."""
 NOBODY = 65534
 """PostgreSQL refuses to run as root."""
 BACKEND = re.compile(r"postgres: .+ \[local\]")
@@ -31,6 +35,7 @@ class Installed:
     """Where the servers are: programs or their folders, and data directories to copy."""
 
     redis: Path = Path("redis-server")
+    pool: Path = Path("pool")
     mysql: Path = Path("mysql")
     mysql_data: Path = Path("mysql-data")
     postgresql: Path = Path("/usr/lib/postgresql/15/bin")
@@ -67,7 +72,8 @@ class RealServer:
     until the server answers, and that may fill it. ``call`` is the client. It prints a line with
     ``begins`` before its first request, and ``answers`` reads all that it prints after that.
     ``is_serving`` tells whether requests wait for a thread. ``pack`` is the builtin profile for the
-    program.
+    program, empty if there is none. ``measures`` is the metric that the client prints if that is
+    its last argument, empty if it cannot. Then no profile can be trained.
     """
 
     summary: str
@@ -78,6 +84,7 @@ class RealServer:
     begins: str
     answers: Callable[[str], Answers]
     is_serving: Callable[[Task], bool]
+    measures: str = ""
 
 
 def _socket(directory: Path) -> Path:
@@ -90,6 +97,32 @@ def _redis(installed: Installed, directory: Path) -> Command:
         *(installed.redis, "--port", "0", "--unixsocket", _socket(directory), "--dir", directory),
         *("--appendonly", "yes", "--save", "1 1", "--enable-debug-command", "yes"),
     ]
+
+
+def _redis_with_backup(installed: Installed, directory: Path) -> Command:
+    """Let two streams of gzip compress the snapshots beside Redis, as a sidecar of its pod does."""
+    dump = shlex.quote(str(directory / "dump.rdb"))
+    stream = f"(until test -s {dump}; do sleep 1; done; while cat {dump}; do :; done | gzip -9) "
+    served = shlex.join(map(str, _redis(installed, directory)))
+    return ["sh", "-c", f"{stream} >/dev/null & {stream} >/dev/null & exec {served}"]
+
+
+def _pool(installed: Installed, directory: Path) -> Command:
+    """Give the pool its orders by one named pipe, and read its answers from another."""
+    for name in POOL_PIPES:
+        os.mkfifo(directory / name)
+    orders, answers = (shlex.quote(str(directory / name)) for name in POOL_PIPES)
+    program = shlex.join([str(installed.pool), *POOL_THREADS])
+    return ["sh", "-c", f"exec {program} <>{orders} 1<>{answers}"]
+
+
+def _find_pool(directory: Path) -> Command:
+    return ["test", "-p", directory / POOL_PIPES[-1]]
+
+
+def _call_pool(directory: Path, size: Server, _seed: int) -> Command:
+    program = (sys.executable, "-m", "bench.ladder.pool_client")
+    return [*program, *(directory / name for name in POOL_PIPES), str(size.seconds)]
 
 
 def _fill_redis(directory: Path) -> Command:
@@ -188,18 +221,37 @@ def _call_postgresql(directory: Path, size: Server, seed: int) -> Command:
     return _sysbench(size, seed, "pgsql", *user, f"--pgsql-host={directory}")
 
 
+_REDIS = RealServer(
+    "Redis with a snapshot every two seconds, beside busy threads in a best-effort pod",
+    pack="redis",
+    serve=_redis,
+    ready=_fill_redis,
+    call=_call_redis,
+    begins="begin",
+    answers=redis_answers,
+    is_serving=lambda task: not task.is_child and (task.leads or task.comm.startswith("io_thd_")),
+    measures="mean",
+)
+
 SERVERS = {
-    "redis": RealServer(
-        "Redis with a snapshot every two seconds, beside busy threads in a best-effort pod",
-        pack="redis",
-        serve=_redis,
-        ready=_fill_redis,
-        call=_call_redis,
+    "redis": _REDIS,
+    "redis-backup": evolve(
+        _REDIS,
+        summary="the same, and two streams of gzip that compress the snapshots in Redis' own pod",
+        pack="",
+        serve=_redis_with_backup,
+    ),
+    "pool": RealServer(
+        "a pool of two workers with three computing threads of its own, beside busy threads in a "
+        "best-effort pod",
+        pack="",
+        serve=_pool,
+        ready=_find_pool,
+        call=_call_pool,
         begins="begin",
         answers=redis_answers,
-        is_serving=lambda task: (
-            not task.is_child and (task.leads or task.comm.startswith("io_thd_"))
-        ),
+        is_serving=lambda task: task.comm.startswith(("front", "worker-")),
+        measures="mean",
     ),
     "mysql": RealServer(
         "MySQL with updates of single rows, beside busy threads in a best-effort pod",

@@ -61,13 +61,8 @@ def measure_server(site: Site, agent: Agent, size: Server, server: RealServer, p
     """
     places, directory = site.places, site.places.directory / "server"
     with ExitStack() as programs:
-        process = programs.enter_context(_serving(site, server, directory))
-        if place["level"]:
-            places.counts.unlink(missing_ok=True)
-            options = {"threads": place["level"], "counts": str(places.counts)}
-            spin = command(places.load, "spin", options)
-            programs.enter_context(running(places.background, spin))
-            time.sleep(SPINNERS_SETTLE_S)
+        process = programs.enter_context(serving(site, server, directory))
+        programs.enter_context(background(places, place["level"]))
         client = programs.enter_context(_calling(server, directory, size, place["seed"]))
         threads = serving_threads(process.pid, server.is_serving)
         before = Reading.take(places, agent)
@@ -89,7 +84,7 @@ def measure_server(site: Site, agent: Agent, size: Server, server: RealServer, p
 
 
 @contextmanager
-def _serving(site: Site, server: RealServer, directory: Path) -> "Iterator[subprocess.Popen[str]]":
+def serving(site: Site, server: RealServer, directory: Path) -> "Iterator[subprocess.Popen[str]]":
     """Run the server in its pod until it answers and the agent has found its threads."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -104,6 +99,19 @@ def _serving(site: Site, server: RealServer, directory: Path) -> "Iterator[subpr
         finally:
             (cgroup / "cgroup.kill").write_text("1")
             _wait_until_empty(cgroup)
+
+
+@contextmanager
+def background(places: Places, threads: int) -> Iterator[None]:
+    """Have that many busy threads in the best-effort pod."""
+    if not threads:
+        yield
+        return
+    places.counts.unlink(missing_ok=True)
+    options = {"threads": threads, "counts": str(places.counts)}
+    with running(places.background, command(places.load, "spin", options)):
+        time.sleep(SPINNERS_SETTLE_S)
+        yield
 
 
 def _wait_until_ready(

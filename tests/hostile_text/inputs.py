@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from temper_core.plan.render import plan_document
 from temper_plugin_rightsizer.store.packing import pack
-from temper_plugin_trainer.training.bundles import packed_bundle
+from temper_plugin_trainer.training.bundles import BundleTrace, packed_bundle
 from tests.console.observations import WINDOW, an_observation
 from tests.core.cli.conftest import load_fakes
 from tests.hostile_text.hostile import Poison
@@ -207,7 +207,9 @@ def write_bundle(folder: Path):
         thread(poison.text(f"gc{n}")[:15], n, 0.5, 500, container=poison.text("c"))
         for n in range(1, 30)
     ]
-    made = bundle(*threads, reason=Poison().text("no")[:1000], problems=(poison.text("idle"),))
+    trace = BundleTrace(poison.text("no"))
+    why = Poison().text("no")[:1000]
+    made = bundle(*threads, reason=why, problems=(poison.text("idle"),), trace=trace)
     (folder / "bundle.gz").write_bytes(packed_bundle(made))
 
 

@@ -165,7 +165,15 @@ COMMANDS = {
     "trace flight-recorder start": [SETTINGS, (*SETTINGS, "--cpus", ARGUMENT)],
     "trace flight-recorder status": [SETTINGS],
     "trace list": [SETTINGS],
-    "train analyze": [("bundle.gz",), ("bundle.gz", "--output", "json"), (ARGUMENT,)],
+    "train analyze": [
+        ("bundle.gz",),
+        ("bundle.gz", "--output", "json"),
+        ("bundle.gz", "--trace", "unmade.pftrace"),
+        (ARGUMENT,),
+    ],
+    "train auto": [
+        ("--pod", ARGUMENT, "--benchmark", ARGUMENT, "--metric", ARGUMENT, *SETTINGS),
+    ],
     "train observe": [
         ("--pod", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),
         ("--command", ARGUMENT, "-o", "unmade-bundle.gz", *SETTINGS),

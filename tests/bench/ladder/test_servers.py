@@ -53,7 +53,7 @@ def test_the_client_of_redis_tells_nanoseconds():
     assert (answers.unanswered, answers.client_late_ms) == (2, 0.25)
 
 
-@pytest.mark.parametrize("name", SERVERS)
+@pytest.mark.parametrize("name", [name for name, server in SERVERS.items() if server.pack])
 def test_the_pack_of_a_server_ships_and_has_an_arm(name):
     pack = SERVERS[name].pack
 

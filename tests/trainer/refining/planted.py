@@ -1,7 +1,8 @@
 """A benchmark with a planted optimum: it asks a real agent which thread groups a pod has.
 
-``planted.py SOCKET POD`` prints a JSON line. The value is 100, less a fifth for each group that has
-the best treatment, with a noise of a hundredth. While safe mode is requested it is 200.
+``planted.py SOCKET POD [GROUP=TREATMENT]...`` prints a JSON line. The value is 100, less a fifth
+for each group that has the best treatment, with a noise of a hundredth. While safe mode is
+requested it is 200.
 """
 
 import json
@@ -27,8 +28,9 @@ def groups_of(path, pod):
     return answer_of(path, f"/explain?pod={pod}")["groups"]
 
 
-def main(path, pod):
-    right = sum(BEST.get(group["name"]) == group["treatment"] for group in groups_of(path, pod))
+def main(path, pod, *best):
+    best = dict(each.split("=") for each in best) or BEST
+    right = sum(best.get(group["name"]) == group["treatment"] for group in groups_of(path, pod))
     value = 100 * 0.8**right * random.gauss(1, 0.01)
     if answer_of(path, "/safe-mode")["requests"]:
         value = STOCK

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from temper_core import DocumentError, parse_profile
 from temper_plugin_trainer.refining.profile_table import complete_table, toml_of
-from temper_plugin_trainer.refining.variants import neighbours, started, tiers_only
+from temper_plugin_trainer.refining.variants import neighbours, other_starts, started, tiers_only
 from tests.trainer.refining.surfaces import PROFILE, TABLE
 
 EXCLUSIVE = PROFILE.replace('"boost"', '"exclusive"\ncpu_fraction = 0.5')
@@ -105,3 +105,43 @@ TABLES = st.dictionaries(KEYS, SCALARS | SECTIONS, max_size=4)
 @given(TABLES)
 def test_a_table_is_the_same_after_writing_and_reading(table):
     assert tomllib.loads(toml_of(table)) == table
+
+
+def treatments_of(variant):
+    return [group.get("treatment", "normal") for group in variant.groups]
+
+
+SERVED = """
+[[thread_groups]]
+name = "served"
+match = [{ comm_prefix = "conn-" }]
+treatment = "latency"
+"""
+
+
+def test_a_profile_that_nobody_wrote_is_also_tried_with_threads_that_compute_yielding():
+    profile = EXCLUSIVE.replace(
+        '[[thread_groups]]\nname = "io"', f"{SERVED}[[thread_groups]]\nname = 'io'"
+    )
+
+    hints, yielding = other_starts(tomllib.loads(profile))
+
+    assert treatments_of(hints)[:2] == ["yield", "boost"]
+    assert treatments_of(yielding)[:2] == ["yield", "latency"]
+    assert hints.layer_needs == tiers_only(TABLE).layer_needs
+    assert "cpu_fraction" not in hints.text
+
+
+@pytest.mark.parametrize("treatment", ["exclusive", "normal"])
+def test_threads_that_compute_may_be_the_work_if_no_other_thread_serves(treatment):
+    profile = PROFILE.replace('"boost"', f'"{treatment}"')
+
+    starts = other_starts(tomllib.loads(profile))
+
+    assert [treatments_of(each)[0] for each in starts] == ["boost", "yield"]
+
+
+def test_a_profile_of_which_all_is_serving_by_hints_has_one_start_more():
+    (latency,) = other_starts(tomllib.loads(PROFILE.split('[[thread_groups]]\nname = "io"')[0]))
+
+    assert treatments_of(latency) == ["latency"]

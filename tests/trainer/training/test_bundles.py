@@ -7,7 +7,7 @@ from attrs import asdict, evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from temper_core import DocumentError
+from temper_core import DocumentError, InputError
 from temper_plugin_trainer.thread_tables import TableMachine
 from temper_plugin_trainer.training.bundles import (
     LARGEST_BYTES,
@@ -18,6 +18,7 @@ from temper_plugin_trainer.training.bundles import (
     BundleEdge,
     BundleInterval,
     BundleThread,
+    BundleTrace,
     BundleWakes,
     packed_bundle,
     read_bundle,
@@ -79,6 +80,30 @@ def test_a_bundle_reads_back(path):
     path.write_bytes(packed_bundle(BUNDLE))
 
     assert read_bundle(path) == BUNDLE
+
+
+def test_a_trace_reads_back_and_a_bundle_without_one_has_no_key_for_it(path):
+    trace = BundleTrace("", "AAEC", 3, 2.5, "seconds")
+    path.write_bytes(packed_bundle(evolve(BUNDLE, trace=trace)))
+
+    assert read_bundle(path).trace == trace
+    assert trace.decoded() == b"\x00\x01\x02"
+    assert "trace" not in json.loads(gzip.decompress(packed_bundle(BUNDLE)))
+
+
+@pytest.mark.parametrize(
+    ("trace", "problem"),
+    [
+        (BundleTrace("no agent answers"), "the bundle has no trace: no agent answers"),
+        (BundleTrace("", "AA\N{SNOWMAN}"), "the bundle's trace is damaged: "),
+        (BundleTrace("", "A"), "the bundle's trace is damaged: "),
+    ],
+)
+def test_a_trace_that_is_none_is_one_line(trace, problem):
+    with pytest.raises(InputError) as refused:
+        trace.decoded()
+
+    assert str(refused.value).startswith(problem)
 
 
 def test_the_same_bundle_is_the_same_file():

@@ -75,6 +75,21 @@ def test_the_fraction_gives_each_hot_thread_a_core_with_its_arithmetic(
     assert f"# {arithmetic}\n" in result.text
 
 
+def test_children_with_the_name_of_the_program_are_told_from_its_own_thread():
+    """Redis' snapshots are such children."""
+    served = thread("shop", 4, 0.1, 500, sleeps_in=BY_NETWORK, leader=True, parent="sh")
+    of_it = {"leader": True, "child": True, "parent": "shop"}
+    children = [thread("shop", 30 + number, 0.9, 0.1, **of_it) for number in range(2)]
+
+    result = made(served, *children)
+
+    keys = {"comm_prefix": "shop", "process": "shop"}
+    assert matches(result, "latency") == [{**keys, "is_child": False}]
+    assert matches(result, "compute") == [{**keys, "is_child": True}]
+    assert result.coverage.covered_share == 1.0
+    assert not result.misplaced
+
+
 def test_a_request_that_is_too_small_is_told():
     assert "# the request is too small for 3 cores" in made(*map(hot, range(3)), request=1500).text
 

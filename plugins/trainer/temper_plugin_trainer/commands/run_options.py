@@ -1,6 +1,6 @@
 """Options of the commands that refine a profile, on this node or through an API server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +11,14 @@ from temper_plugin_trainer.refining.benchmark import BETTER
 
 LONGEST_RUN_S = 600.0
 Decorated = Callable[..., Any]
-_OPTIONS = (
+_START = (
+    click.option("--profile", type=click.Path(path_type=Path), help="The first candidate (TOML)."),
+    click.option("--bundle", type=click.Path(path_type=Path), help="Makes the first candidate."),
+)
+_MEASURING = (
     click.option("--benchmark", metavar="CMD", required=True, help="A command that measures once."),
     click.option("--metric", metavar="NAME", required=True, help="The metric that it prints."),
     click.option("--better", type=click.Choice(BETTER), help="If the benchmark does not print it."),
-    click.option("--profile", type=click.Path(path_type=Path), help="The first candidate (TOML)."),
-    click.option("--bundle", type=click.Path(path_type=Path), help="Makes the first candidate."),
     click.option(
         "--artifacts",
         type=click.Path(path_type=Path, file_okay=False),
@@ -97,7 +99,16 @@ _OPTIONS = (
 
 
 def run_options(command: Decorated) -> Decorated:
+    """Add the first candidate, and what ``measuring_options`` adds, to a *command*."""
+    return _with(_START, measuring_options(command))
+
+
+def measuring_options(command: Decorated) -> Decorated:
     """Add what is measured, how, and within which bounds to a *command*."""
-    for option in reversed(_OPTIONS):
+    return _with(_MEASURING, command)
+
+
+def _with(options: Sequence[Callable[[Decorated], Decorated]], command: Decorated) -> Decorated:
+    for option in reversed(options):
         command = option(command)
     return command

@@ -3,6 +3,7 @@
 import click
 
 from temper_plugin_trainer.commands.train_analyze import analyze_command
+from temper_plugin_trainer.commands.train_auto import auto_command
 from temper_plugin_trainer.commands.train_observe import observe_command
 from temper_plugin_trainer.commands.train_relay import relay_command
 from temper_plugin_trainer.commands.train_results import results_command
@@ -13,6 +14,7 @@ command = click.Group(
     "train",
     commands=[
         analyze_command,
+        auto_command,
         observe_command,
         relay_command,
         results_command,

@@ -18,7 +18,7 @@ from temper_core.console import (
     table_of,
 )
 from temper_plugin_trainer.output_files import reserved, write_whole
-from temper_plugin_trainer.training.bundles import Bundle, read_bundle
+from temper_plugin_trainer.training.bundles import Bundle, BundleTrace, read_bundle
 from temper_plugin_trainer.training.classes import Channel, milliseconds
 from temper_plugin_trainer.training.grouping import OUTSIDE_OF, Analysis, TrainedGroup, analyse
 from temper_plugin_trainer.training.wake_graph import wake_graph
@@ -32,8 +32,11 @@ DIGITS = 4
 @click.option(
     "--svg", "drawing", type=click.Path(path_type=Path), help="Draw the wake graph to this file."
 )
+@click.option(
+    "--trace", type=click.Path(path_type=Path), help="Write the bundle's kernel trace to this file."
+)
 @output_option
-def analyze_command(bundle: Path, drawing: Path | None, output: str) -> None:
+def analyze_command(bundle: Path, drawing: Path | None, trace: Path | None, output: str) -> None:
     """Group the threads of BUNDLE, a file of temper train observe, by name and behaviour.
 
     Each group has a class, its evidence and a confidence from 0 to 1: sync compute, latency
@@ -45,6 +48,8 @@ def analyze_command(bundle: Path, drawing: Path | None, output: str) -> None:
     analysis = analyse(read)
     if drawing is not None:
         _draw(bundle, read, analysis, drawing)
+    if trace is not None:
+        _extract(bundle, read.trace, trace)
     if output == "json":
         print_json(_document(read, analysis))
         return
@@ -61,6 +66,20 @@ def _draw(path: Path, bundle: Bundle, analysis: Analysis, drawing: Path) -> None
         if file is None:
             raise InputError("--svg -: standard output has the groups; name a file")
         write_whole(file, text.encode(), drawing)
+
+
+def _extract(path: Path, trace: BundleTrace | None, output: Path) -> None:
+    """Write the trace of a bundle to a new file. Raise InputError if it has none."""
+    if trace is None:
+        raise InputError(f"{path}: has no trace; observe with --trace")
+    try:
+        content = trace.decoded()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+    with reserved(output) as file:
+        if file is None:
+            raise InputError("--trace -: standard output has the groups; name a file")
+        write_whole(file, content, output)
 
 
 def _print(bundle: Bundle, analysis: Analysis) -> None:

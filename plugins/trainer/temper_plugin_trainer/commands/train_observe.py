@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from attrs import evolve
 
 from temper_core import InputError, configure_logs, load_settings, read_machine
 from temper_core.console import (
@@ -19,12 +20,13 @@ from temper_core.console import (
     printable,
     settings_option,
 )
+from temper_plugin_trainer.commands.bundle_traces import bundle_trace
 from temper_plugin_trainer.commands.subjects import source_of
 from temper_plugin_trainer.output_files import reserved, write_whole
 from temper_plugin_trainer.process_trees import ProcessSource, ProcessTrees
 from temper_plugin_trainer.sampling import NS_PER_S, SampledInterval
 from temper_plugin_trainer.training.agent_watch import AgentWatch
-from temper_plugin_trainer.training.bundles import Bundle, packed_bundle
+from temper_plugin_trainer.training.bundles import Bundle, BundleTrace, packed_bundle
 from temper_plugin_trainer.training.observing import NOT_ASKED, Observed, made_bundle, observed
 from temper_plugin_trainer.training.started_command import started
 
@@ -44,6 +46,11 @@ LONGEST_S = 900
     help="Seconds to wait before.",
 )
 @click.option("--no-agent", is_flag=True, help="Ask no agent for wake-ups and observations.")
+@click.option(
+    "--trace",
+    is_flag=True,
+    help="Add a kernel trace of 3 s and 2 MiB at most, by the agent, after the observation.",
+)
 @click.option(
     "-o",
     "--output",
@@ -68,6 +75,8 @@ def observe_command(
     """
     if (bool(pids), pod is not None, line is not None).count(True) != 1:
         raise click.UsageError("name the program by one of --pid, --pod and --command")
+    if options["trace"] and (options["no_agent"] or len(pids) > 1):
+        raise click.UsageError("--trace asks an agent for a trace of one pod or process")
     configure_logs("warning")
     settings = load_settings(options["settings_path"])
     with (
@@ -78,9 +87,25 @@ def observe_command(
         agent = None if options["no_agent"] else AgentWatch(settings, options["seconds"])
         result = _observe(source, agent, options)
         bundle = made_bundle(read_machine(), result, agent)
+        if options["trace"] and not result.is_interrupted:
+            bundle = evolve(bundle, trace=_traced(pod, pids, source, settings))
         _write(packed_bundle(bundle), output, file)
     _tell(bundle, output)
     click.get_current_context().exit(EXIT_FINDINGS if bundle.problems else 0)
+
+
+def _traced(
+    pod: str | None,
+    pids: tuple[int, ...],
+    source: ProcessSource,
+    settings: Any,  # noqa: ANN401 - as of load_settings
+) -> BundleTrace:
+    if pod is not None:
+        return bundle_trace(settings, {"pod": pod})
+    process = pids[0] if pids else min(source.processes(), default=0)
+    if not process:
+        return BundleTrace("the program has ended")
+    return bundle_trace(settings, {"process": process})
 
 
 @contextmanager
@@ -149,3 +174,7 @@ def _tell(bundle: Bundle, output: Path) -> None:
         say(f"the load was not representative: {problem}")
     if not bundle.problems:
         say("the load was representative: steady and not idle")
+    trace = bundle.trace
+    if trace is not None:
+        events = f"{trace.events} events in {trace.seconds:.1f} s"
+        say(f"without a trace: {trace.reason}" if trace.reason else f"a trace of {events}")

@@ -49,13 +49,14 @@ def run_command(
     with held_interruptions():
         try:
             TrainingRun(
-                door, look, facts_here(), origin, directory, guardian, request, options, _show
+                door, look, facts_here(), origin, directory, guardian, request, options, show
             ).run()
         finally:
             guardian.close()
 
 
-def _show(verdict: str, report: Path, _profile: str) -> None:
+def show(verdict: str, report: Path, _profile: str) -> None:
+    """Print the verdict of a run and the path of its report."""
     click.echo(printable(verdict))
     click.echo(str(report))
 

@@ -42,7 +42,7 @@ from temper_plugin_trainer.refining.report import (
 from temper_plugin_trainer.refining.session import Session, write_atomically
 from temper_plugin_trainer.refining.trained_profile import trained_profile
 from temper_plugin_trainer.refining.trial_door import Door, Look
-from temper_plugin_trainer.refining.variants import started, stock, tiers_only
+from temper_plugin_trainer.refining.variants import Variant, started, stock, tiers_only
 from temper_plugin_trainer.refining.window import Window
 from temper_plugin_trainer.results.run_report import LONGEST_TEXT, MOST_PODS, RunReport
 
@@ -56,6 +56,7 @@ class TrainingRun:
     Attributes:
         look: The last observation before the run.
         request: The pod's CPU request in thousandths of a CPU, None if it is unknown.
+        other_starts: First candidates that are tested before the profile.
         show: Called with the verdict, the path of the report, and the profile if one is better.
         aborted: Returns why the run has to end. Empty while it may go on.
 
@@ -70,6 +71,7 @@ class TrainingRun:
     request: int | None
     options: dict[str, Any]
     show: Callable[[str, Path, str], None]
+    other_starts: tuple[Variant, ...] = ()
     aborted: Callable[[], str] = lambda: ""
 
     def run(self) -> None:
@@ -103,6 +105,7 @@ class TrainingRun:
             baseline=tiers_only(self.origin.table),
             start=started(self.origin.table),
             is_lower_better=first.better == BETTER[0],
+            other_starts=self.other_starts,
             trials=self.options["trials"],
             blocks=self.options["blocks"],
             seed=self.options["seed"],
@@ -129,6 +132,11 @@ class TrainingRun:
             "machine": self.node.machine,
             "kernel": self.node.kernel,
             "profile": hashlib.sha256(plan.start.text.encode()).hexdigest(),
+            **(
+                {"other_starts": [each.key for each in plan.other_starts]}
+                if plan.other_starts
+                else {}
+            ),
         }
 
     def _release_former(self, journal: Journal, plan: Plan) -> None:

@@ -72,7 +72,7 @@ class ArmTraces:
 
         def begin() -> None:
             nonlocal capture
-            capture = traces.begin(self.arms.door.pods[0])
+            capture = traces.begin({"pod": self.arms.door.pods[0]})
 
         try:
             reading = self.arms.answer(Visit(variant, 1, 0, is_confirmation=True), begin)

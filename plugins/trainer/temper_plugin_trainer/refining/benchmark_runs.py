@@ -54,7 +54,7 @@ class Benchmark:
                 # Its number is another group's soon, which the guardian would end in its place.
                 guardian.tell(GROUP)
             if status:
-                raise BenchmarkError(f"the benchmark ended with {_named(status)}")
+                raise BenchmarkError(f"the benchmark ended with {named(status)}")
             size = output.seek(0, os.SEEK_END)
             output.seek(max(0, size - LARGEST_OUTPUT_BYTES))
             text = output.read().decode(errors="replace")
@@ -64,7 +64,7 @@ class Benchmark:
         """Wait for the end of the command. Return its exit code, or minus its signal."""
         begun = time.monotonic()
         look_at = begun + LOOK_EVERY_S
-        while (status := _ended(pid)) is None:
+        while (status := ended(pid)) is None:
             if is_interrupted(POLL_S):
                 raise RunInterruptedError("interrupted")
             now = time.monotonic()
@@ -77,7 +77,7 @@ class Benchmark:
         return status
 
 
-def _ended(pid: int) -> int | None:
+def ended(pid: int) -> int | None:
     """Return how the child ended, None while it runs. It stays to be reaped."""
     result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     if result is None:
@@ -86,7 +86,8 @@ def _ended(pid: int) -> int | None:
     return result.si_status if is_exit else -result.si_status
 
 
-def _named(status: int) -> str:
+def named(status: int) -> str:
+    """Return how a command ended, by its exit code or minus its signal, in words."""
     if status > 0:
         return f"exit code {status}"
     with suppress(ValueError):

@@ -10,6 +10,7 @@ import random
 import statistics
 from collections.abc import Callable, Generator, Sequence
 from enum import StrEnum
+from itertools import chain
 
 from attrs import define, evolve, field, frozen
 
@@ -46,6 +47,8 @@ class Plan:
     baseline: Variant
     start: Variant
     is_lower_better: bool = True
+    other_starts: tuple[Variant, ...] = ()
+    """First candidates that are tested before ``start``."""
     trials: int = 12
     blocks: int = 24
     seed: int = 1
@@ -200,11 +203,12 @@ class _State:
 
     def _next_candidate(self) -> Variant | None:
         """Return an untested variant next to the best. A change that failed before comes last."""
-        is_at_start = self.best is self.plan.baseline
-        origin = self.plan.start if is_at_start else self.best
+        starts = (*self.plan.other_starts, self.plan.start)
+        origins = starts if self.best is self.plan.baseline else (self.best,)
         tested = {self.plan.baseline.key, *(trial.candidate.key for trial in self._trials)}
         failed = {trial.candidate.change for trial in self._trials}
-        every = (self.plan.start, *neighbours(origin, self.plan.request_millis))
+        beside = (neighbours(origin, self.plan.request_millis) for origin in origins)
+        every = (*starts, *chain.from_iterable(beside))
         left = [variant for variant in every if variant.key not in tested]
         return min(left, key=lambda variant: variant.change in failed, default=None)
 

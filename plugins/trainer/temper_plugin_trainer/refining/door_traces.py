@@ -47,9 +47,12 @@ class DoorTraces:
         """Raise InputError if the agent has no plugin that captures."""
         self.ask("/traces")
 
-    def begin(self, pod: str) -> str:
-        """Begin a capture of *pod*, and return its id. Raises InputError if it is refused."""
-        body = {"seconds": SECONDS, "bytes": MOST_BYTES, "pod": pod}
+    def begin(self, selection: Mapping[str, str | int]) -> str:
+        """Begin a capture of a pod or a process, and return its id.
+
+        *selection* is as in a request of the agent. Raises InputError if it is refused.
+        """
+        body = {"seconds": SECONDS, "bytes": MOST_BYTES, **selection}
         return text(_table(self.ask("/trace", "POST", body), "/trace"), "id")
 
     def taken(self, capture: str) -> Capture:

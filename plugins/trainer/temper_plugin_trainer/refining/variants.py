@@ -12,6 +12,7 @@ from temper_plugin_trainer.refining.profile_table import Table, toml_of
 TREATMENTS = ("exclusive", "latency", "boost", "normal", "yield")
 """Strongest first. A climb goes from one to the next."""
 OWN_LAYER = TREATMENTS[0]
+SERVING = ("latency", "boost")
 SLICED = TREATMENTS[:2]
 """Treatments with a slice of their own."""
 LATENCY_SLICE_US = 1_000
@@ -97,6 +98,37 @@ def treatment_of(group: Group) -> str:
 def started(table: Table) -> Variant:
     """Return the profile of *table* as the first candidate of a climb."""
     return Variant("the whole profile", _on_trial(table))
+
+
+def other_starts(table: Table) -> tuple[Variant, ...]:
+    """Return other first candidates for a profile that nobody has chosen the treatments of.
+
+    Threads that compute may be the work, or noise beside it. So there are candidates in which they
+    yield. Those that are in force by hints and nice values alone come first.
+    """
+    start = started(table)
+    serves = any(treatment_of(group) in SERVING for group in start.groups)
+    computing = ("yield",) if serves else ("boost", "yield")
+    pairs = [(each, "boost") for each in computing] + [(each, "latency") for each in computing]
+    made = [Variant(_named(*pair), _retreated(start.table, *pair)) for pair in pairs]
+    known = {start.key, tiers_only(table).key}
+    return tuple({each.key: each for each in made if each.key not in known}.values())
+
+
+def _named(computing: str, serving: str) -> str:
+    return f"the whole profile, computing threads {computing}, serving ones {serving}"
+
+
+def _retreated(table: Table, computing: str, serving: str) -> Table:
+    """Return *table* with these treatments. Computing threads without cores are a normal group."""
+    instead = {OWN_LAYER: computing, "normal": computing, **dict.fromkeys(SERVING, serving)}
+    changed = [
+        _treated(group, instead[treatment_of(group)])
+        if group.get("match") and treatment_of(group) in instead
+        else group
+        for group in table["thread_groups"]
+    ]
+    return {**table, "thread_groups": changed}
 
 
 def tiers_only(table: Table) -> Variant:

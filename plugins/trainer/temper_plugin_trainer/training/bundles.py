@@ -4,6 +4,7 @@ A bundle is one JSON document, packed by gzip. Packed and unpacked size, the num
 the length of every text are bounded. It contains no host name and no paths, as a thread table.
 """
 
+import base64
 import gzip
 import json
 import zlib
@@ -14,7 +15,7 @@ from typing import Any
 from attrs import Attribute, asdict, evolve, field, frozen
 from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, max_len, min_len
 
-from temper_core import DocumentError, fit, parse_json, read_bytes
+from temper_core import DocumentError, InputError, fit, parse_json, read_bytes
 from temper_plugin_trainer.sampling import LONGEST_FUNCTION
 from temper_plugin_trainer.thread_tables import (
     LONGEST_COMM,
@@ -32,6 +33,8 @@ MOST_INTERVALS = 4_096
 MOST_EDGES = 4_096
 MOST_FUNCTIONS = 8
 LONGEST_REASON = 1_000
+LONGEST_TRACE = 3 * 1024 * 1024
+"""Characters of a trace of 2 MiB in base64, with room."""
 LEAST_S = 0.001
 """Of an observation. Figures by the second overflow for much less."""
 GZIP = 16 + zlib.MAX_WBITS
@@ -153,12 +156,35 @@ class BundleAgent:
 
 
 @frozen
+class BundleTrace:
+    """A kernel trace of the program under its load: a file of Perfetto's format, in base64.
+
+    ``reason`` is why there is none, empty if there is one. It has ``events`` of ``seconds``.
+    """
+
+    reason: str = field(default="", validator=_REASON)
+    content: str = field(default="", validator=max_len(LONGEST_TRACE))
+    events: int = field(default=0, validator=_COUNT)
+    seconds: float = field(default=0.0, validator=_SECONDS)
+    ended_by: str = field(default="", validator=max_len(64))
+
+    def decoded(self) -> bytes:
+        """Return the bytes of the file. Raise InputError if there is none."""
+        if not self.content:
+            raise InputError(f"the bundle has no trace: {self.reason or 'it is empty'}")
+        try:
+            return base64.b64decode(self.content, validate=True)
+        except ValueError as error:  # binascii.Error, or text that is not ASCII
+            raise InputError(f"the bundle's trace is damaged: {error}") from error
+
+
+@frozen
 class Bundle:
     """The threads of a program, observed for ``seconds`` under its load.
 
     ``problems`` are the reasons why the load was not representative, empty if it was. ``left_out``
     threads have no record, and used ``left_out_cpus`` CPUs. ``unseen_cpus`` are the CPUs of threads
-    that lived between two samples. ``date`` is ISO 8601.
+    that lived between two samples. ``date`` is ISO 8601. ``trace`` is None if it was not asked for.
     """
 
     program: str = field(validator=_NAME)
@@ -173,6 +199,7 @@ class Bundle:
     unseen_cpus: float = field(default=0.0, validator=and_(ge(0.0), le(1e6)))
     left_out: int = field(default=0, validator=_COUNT)
     left_out_cpus: float = field(default=0.0, validator=and_(ge(0.0), le(1e6)))
+    trace: BundleTrace | None = None
     schema_version: int = field(default=SCHEMA_VERSION, validator=in_([SCHEMA_VERSION]))
 
     @property
@@ -184,7 +211,7 @@ class Bundle:
 def packed_bundle(bundle: Bundle) -> bytes:
     """Return the file of *bundle*, with the busiest threads if it would be too large otherwise."""
     while True:
-        text = json.dumps(asdict(bundle), separators=(",", ":")).encode()
+        text = json.dumps(_document(bundle), separators=(",", ":")).encode()
         packed = gzip.compress(text, mtime=0)
         if len(packed) <= LARGEST_PACKED_BYTES and len(text) <= LARGEST_BYTES:
             return packed
@@ -197,6 +224,14 @@ def packed_bundle(bundle: Bundle) -> bytes:
             left_out=bundle.left_out + len(others),
             left_out_cpus=bundle.left_out_cpus + cpus,
         )
+
+
+def _document(bundle: Bundle) -> dict[str, Any]:
+    """Return *bundle* as JSON. Without a trace it is what earlier versions read."""
+    document = asdict(bundle)
+    if bundle.trace is None:
+        del document["trace"]
+    return document
 
 
 def read_bundle(path: Path) -> Bundle:

@@ -19,8 +19,8 @@ def match_of(group: TrainedGroup, threads: Sequence[BundleThread]) -> Match | No
     """Return the keys of a match that takes *group* and no other of *threads*, by their names.
 
     A prefix is preferred, since the engine judges it by itself. Threads with the same names in
-    another group are told apart by whether they lead their process. None if nothing tells them
-    apart, or if a name cannot be written.
+    another group are told apart by whether they lead their process, or whether it is a child that
+    has executed no program. None if nothing tells them apart, or if a name cannot be written.
     """
     process = group.key.process.partition("#")[0]
     if not all(_is_written(name) for name in (*group.names, process)):
@@ -31,13 +31,17 @@ def match_of(group: TrainedGroup, threads: Sequence[BundleThread]) -> Match | No
     rivals = [thread for thread in _of_family(group, threads) if thread.tid not in group.tids]
     if not rivals:
         return match
-    own = {thread.leader for thread in threads if thread.tid in group.tids}
-    if len(own) > 1 or not own.isdisjoint(thread.leader for thread in rivals):
-        return None
-    if own == {False}:
-        return {**match, "leader": False}
-    # The name of a leader is that of its process.
-    return {"process": process, "leader": True} if process else None
+    members = [thread for thread in threads if thread.tid in group.tids]
+    own = {thread.leader for thread in members}
+    if len(own) == 1 and own.isdisjoint(thread.leader for thread in rivals):
+        if own == {False}:
+            return {**match, "leader": False}
+        # The name of a leader is that of its process.
+        return {"process": process, "leader": True} if process else None
+    children = {thread.child for thread in members}
+    if len(children) == 1 and children.isdisjoint(thread.child for thread in rivals):
+        return {**match, "is_child": children.pop()}
+    return None
 
 
 def _name_keys(
