@@ -209,6 +209,7 @@ def parser() -> argparse.ArgumentParser:
         "--first", type=int, default=0, help="the arm that the first round begins with"
     )
     made.add_argument("--redis", type=Path, default=Installed().redis, help="redis-server")
+    made.add_argument("--pool", type=Path, default=Installed().pool, help="the program of pool.c")
     made.add_argument("--mysql", type=Path, default=Installed().mysql, help="MySQL's folder")
     made.add_argument(
         "--mysql-data", type=Path, default=Installed().mysql_data, help="with sysbench's tables"

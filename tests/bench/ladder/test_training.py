@@ -112,7 +112,10 @@ def test_a_round_whose_client_is_told_to_end_leaves_no_answer_for_the_next(pool)
 def test_a_training_is_one_point():
     needed = ["--load", "load", "--engine", "engine", "--records", "records"]
 
-    options = parser().parse_args([*needed, "--train", "pool:8", "--arms", "tiers,trained"])
+    options = parser().parse_args(
+        [*needed, "--train", "pool:8", "--arms", "tiers,trained", "--pool", "p"]
+    )
 
+    assert options.pool == Path("p")
     assert options.train == [("pool", 8)]
     assert options.arms == ["tiers", "trained"]
