@@ -65,9 +65,9 @@ def auto_command(
     """Observe a pod, write a first profile for it, and refine that by a benchmark.
 
     These are temper train observe, synthesize and run in one. CMD runs again and again during the
-    observation, because it may be the load. Besides the first profile, two variants of it are
-    tried, in which threads that compute yield. The exit code is 1 if no improvement was found.
-    Ctrl-C ends it. The same command continues, with the bundle of the first observation.
+    observation, because it may be the load. Besides the first profile, variants of it are tried
+    in which threads that compute yield. The exit code is 1 if no improvement was found. Ctrl-C
+    ends it. The same command continues, with the bundle of the first observation.
     """
     configure_logs("warning")
     settings = load_settings(options["settings_path"])

@@ -1,4 +1,4 @@
-"""Safe mode of chosen nodes, by a real browser, a real API server and three real agents."""
+"""Actions on chosen nodes, by a real browser, a real API server and three real agents."""
 
 import pytest
 from attrs import frozen
@@ -85,7 +85,7 @@ def test_safe_mode_of_two_of_three_nodes_is_requested_confirmed_and_withdrawn(en
     assert (before, serious) == ({}, [])
     assert stood == {first: REASON, second: REASON}
     assert standing(acting) == {}
-    assert acting.log.read_text().count("safe_mode_asked") == 4
+    assert acting.log.read_text().count("safe_mode_asked") == 2
     assert OF_AGENTS not in acting.log.read_text()
 
 
@@ -109,3 +109,28 @@ def test_a_wrong_token_changes_nothing_and_says_so_for_the_node(entered, acting)
     answered(entered).filter(has_text="failed: acting needs the bearer token").wait_for()
 
     assert standing(acting) == {}
+
+
+def test_profiles_of_all_nodes_are_reloaded(entered, acting):
+    enter_token(entered, OF_AGENTS)
+    choose(entered, *acting.agents)
+    entered.get_by_role("button", name="Reload the profiles of 3 nodes").click()
+    entered.get_by_role("dialog").get_by_role("button", name="Reload", exact=True).click()
+    answered(entered).filter(has_text="profiles are loaded").nth(2).wait_for()
+
+    assert answered(entered).count() == 3
+    assert "profile_reload_asked" in acting.log.read_text()
+
+
+def test_a_trace_of_one_node_is_captured_there_alone(entered, acting):
+    node, *others = acting.agents
+    enter_token(entered, OF_AGENTS)
+    entered.goto(f"{acting.address}#/node/{node}")
+    entered.get_by_role("button", name=f"Capture a trace of {node}").click()
+    dialog = entered.get_by_role("dialog")
+    dialog.get_by_label("Seconds").fill("0.3")
+    dialog.get_by_role("button", name="Capture", exact=True).click()
+    answered(entered).filter(has_text="has begun").wait_for()
+
+    assert len(acting.agents[node].read("traces")["traces"]) == 1
+    assert all(acting.agents[name].read("traces")["traces"] == [] for name in others)
