@@ -211,9 +211,7 @@ def test_a_size_without_effect_is_warned_of(unified, monkeypatch):
 
     run(Workload("lost", Tier.LOW, cpu_limit_millis=500), ["true"], warn=warnings.append)
 
-    assert [line.partition(":")[0] for line in warnings] == [
-        f"--cpu-limit has no effect: {unified}".partition(":")[0]
-    ]
+    assert any(line.startswith("--cpu-limit has no effect: ") for line in warnings)
 
 
 @pytest.mark.parametrize("tier", ["high", "low"])

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.browser import grave
-from tests.dashboard.dashboard_agent import HOSTILE_NAME, DashboardAgent
+from tests.dashboard.dashboard_agent import HOSTILE_NAME, DashboardAgent, until
 
 VIEWS = {
     "": "Now",
@@ -379,7 +379,7 @@ def test_a_table_is_sorted_in_a_narrow_window_too(page, agent):
     page.set_viewport_size({"width": 400, "height": 800})
     open_view(page, agent, "threads")
     page.get_by_label("Filter").fill("worker-")
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+    until(lambda: page.locator("tbody tr").count() == 2, "two threads are left")
 
     page.get_by_role("columnheader", name="Thread").get_by_role("button").click()
     page.get_by_role("columnheader", name="Thread").get_by_role("button").click()
