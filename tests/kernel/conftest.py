@@ -26,6 +26,7 @@ ONLY_IN_FULL = (
     "test_thread_storm.py",
     "test_training.py",
     "test_trace_backends.py",
+    "test_enforcing_page.py",
 )
 
 
