@@ -11,13 +11,15 @@ import urllib.request
 import pytest
 
 from tests.browser import grave
-from tests.dashboard.dashboard_agent import TEMPER, DashboardAgent, free_port, until
+from tests.dashboard.dashboard_agent import TEMPER, free_port, until
 from tests.dashboard.dashboard_agent import TOKEN as OF_AGENTS
 from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN
-from tests.dashboard.fleet.test_fleet_actions import pod_at
+from tests.dashboard.fleet.test_fleet_actions import agents, pod_at
 from tests.dashboard.test_page_actions import enter
 from tests.kube_client.made_server import MadeServer, listed, node
 from tests.patience import PATIENCE_S
+
+__all__ = ["agents"]
 
 CONFIG = """
 clusters: [{{name: c, cluster: {{server: '{server}'}}}}]
@@ -25,21 +27,6 @@ users: []
 contexts: [{{name: x, context: {{cluster: c}}}}]
 current-context: x
 """
-
-
-@pytest.fixture(scope="module")
-def agents(program, tmp_path_factory):  # noqa: ARG001 - it has to run
-    folders = {name: tmp_path_factory.mktemp(name) for name in ("n1", "n2")}
-    both = {
-        name: DashboardAgent(folder, f'[profiles]\ndirectory = "{folder}/profiles"')
-        for name, folder in folders.items()
-    }
-    for each in both.values():
-        (each.folder / "profiles").mkdir()
-        each.start()
-    yield both
-    for each in both.values():
-        each.stop()
 
 
 @pytest.fixture(scope="module")
