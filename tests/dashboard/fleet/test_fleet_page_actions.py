@@ -126,9 +126,6 @@ def test_a_trace_of_a_node_is_captured_after_a_question_and_seen_there(
     assert {each["by"] for each in traces} == {"token ops"}
     assert agents["n2"].read("traces")["traces"] == []
     assert entered.evaluate("document.documentElement.scrollWidth") == 400
-    # An agent of a busy machine may not answer within 5 s. The page asks again.
-    assert all("503" in error for error in entered.errors)
-    entered.errors.clear()
 
 
 def test_nothing_is_offered_without_a_token_of_the_agents(entered, address):
