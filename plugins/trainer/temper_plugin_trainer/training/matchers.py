@@ -1,7 +1,7 @@
 """Matches of a profile for families of thread names, generalised over the numbers in them."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from temper_plugin_trainer.thread_tables import LONGEST_COMM, REPLACEMENT
 from temper_plugin_trainer.training.bundles import BundleThread
@@ -32,16 +32,20 @@ def match_of(group: TrainedGroup, threads: Sequence[BundleThread]) -> Match | No
     if not rivals:
         return match
     members = [thread for thread in threads if thread.tid in group.tids]
-    own = {thread.leader for thread in members}
-    if len(own) == 1 and own.isdisjoint(thread.leader for thread in rivals):
-        if own == {False}:
-            return {**match, "leader": False}
+    is_leader = _difference((t.leader for t in members), (t.leader for t in rivals))
+    if is_leader:
         # The name of a leader is that of its process.
         return {"process": process, "leader": True} if process else None
-    children = {thread.child for thread in members}
-    if len(children) == 1 and children.isdisjoint(thread.child for thread in rivals):
-        return {**match, "is_child": children.pop()}
-    return None
+    if is_leader is not None:
+        return {**match, "leader": False}
+    is_child = _difference((t.child for t in members), (t.child for t in rivals))
+    return None if is_child is None else {**match, "is_child": is_child}
+
+
+def _difference(own: Iterable[bool], others: Iterable[bool]) -> bool | None:
+    """Return the value that all of *own* have and none of *others*, None if there is none."""
+    values = {*own}
+    return values.pop() if len(values) == 1 and values.isdisjoint(others) else None
 
 
 def _name_keys(

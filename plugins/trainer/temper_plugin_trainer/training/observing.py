@@ -113,7 +113,7 @@ def made_bundle(machine: Any, result: Observed, agent: AgentWatch | None) -> Bun
 
 
 def _timed(work: Callable[[], None]) -> float:
-    """Return the CPU time of *work* in seconds. Waits for a CPU cost nobody anything."""
+    """Return the CPU time of *work* in seconds. A wait for a CPU takes none."""
     began = time.thread_time()
     work()
     return time.thread_time() - began
