@@ -172,7 +172,7 @@ def test_one_whose_kinds_are_none_records_nothing_and_stays_open(open_with, log,
 def test_kinds_without_end_do_not_keep_the_agent_from_starting(open_with, log):
     def endless():
         number = 0
-        while number < 100_000:
+        while number < 1_000:
             number += 1
             yield EventKind(f"kind_{number}", "One of many.")
 
