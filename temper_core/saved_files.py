@@ -57,7 +57,7 @@ class SavedFile(click.Path):
 def save_text(path: Path, text: str) -> None:
     """Write *text*, and report that on standard error. Raise InputError if it cannot be written.
 
-    The file takes its name once it is whole. What has the name and is no regular file is refused:
+    The file takes its name once it is whole. A file of that name that is not regular is refused:
     a link may lead to any file of this user.
     """
     try:

@@ -113,7 +113,7 @@ class Agent:
     def _sleep(self, wait_s: float) -> bool:
         """Sleep until something is due or happens. Return whether the waker ended the sleep.
 
-        The kernel side of steering wakes nobody, so its counts are looked at meanwhile.
+        The kernel side of steering wakes no thread, so its counts are looked at meanwhile.
         """
         steering, end = self._parts.steering, time.monotonic() + wait_s
         while True:

@@ -6,7 +6,7 @@ from attrs import define
 
 
 class FamilyLook(Enum):
-    """What is looked for."""
+    """The subject of a look."""
 
     NOTHING = 0
     NEW = 1

@@ -164,7 +164,7 @@ def _traceback(error: BaseException) -> Iterator[str]:
 
 
 def _place(error: BaseException) -> str:
-    """Return where *error* was raised, for an author who sees one line. Empty if unknown."""
+    """Return where *error* was raised, for an author with one line of log. Empty if unknown."""
     if issubclass(type(error), TemperError):
         return ""
     innermost_first = _places(_read("__traceback__", error))[::-1]

@@ -16,7 +16,7 @@ PATIENCE_S = 4.0
 
 @frozen
 class Reloaded:
-    """What a reload found.
+    """The result of a reload.
 
     Attributes:
         profiles: The number of profiles that are loaded, those of plugins included.

@@ -181,7 +181,7 @@ class ThreadSampler:
         self._reads_sleeps = sleeps
         self._increase = ThreadCounters()
         self.intervals: list[SampledInterval] = []
-        """What all threads did between each two samples, without those that ended in between."""
+        """The activity of all threads between each two samples, without threads that ended."""
         self._began_s: float | None = None
         self._ends_s = 0.0
         self._alive: dict[int, _Process] = {}

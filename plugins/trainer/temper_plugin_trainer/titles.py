@@ -20,7 +20,7 @@ _SECRET = re.compile(
 _GLUED_PASSWORD = re.compile(r"-p(?=.*[^0-9])(?=[^-=]*$).{2,}")
 """As ``mysql`` takes it. A number is a port of other programs."""
 _SCHEMES = frozenset(("basic", "bearer"))
-"""Of the header ``Authorization`` (RFC 9110, 11.4). What follows is the secret."""
+"""Of the header ``Authorization`` (RFC 9110, 11.4). The secret follows it."""
 _USER = frozenset(("user", "username", "login", "owner"))
 _GLUED = 2
 """Length of an option that is directly followed by its value: ``-I/usr/include``."""

@@ -26,7 +26,7 @@ from temper_serving.turns import BusyError
 AT_ONCE = 64
 OF_NODE = 2
 WAITS_S = 10.0
-"""How long a request waits for its turn at a node. After that nobody waits for its answer."""
+"""How long a request waits for its turn at a node. After that no client waits for its answer."""
 LARGEST_BODY = 32 * 1024
 BEARER = "Bearer "
 UNKNOWN = "the cluster has no such node"

@@ -1,4 +1,4 @@
-"""What the page of a cluster may ask agents to do, read from the bodies of its requests."""
+"""Actions of agents that the page of a cluster may request, read from its request bodies."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Who may read: sessions of a browser, and the headers that keep other sites out."""
+"""Access to read: sessions of a browser, and the headers that keep other sites out."""
 
 import json
 import time
@@ -21,7 +21,7 @@ ENDED = "temper-session"
 """The header of an answer to a request without an open session."""
 LARGEST_BODY = 8 * 1024
 REPEAT_S = 60.0
-"""Seconds between two lines of the log about refused logins, which anybody can cause."""
+"""Seconds between two lines of the log about refused logins, which any client can cause."""
 SAME_ORIGIN = ("same-origin", "none")
 HEADERS = {
     "content-security-policy": (

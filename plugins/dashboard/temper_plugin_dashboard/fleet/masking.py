@@ -1,6 +1,6 @@
 """Objects of the API server without the values that may be secrets.
 
-Anybody with the right to read a pod sees its environment. Readers of the page do not.
+An account with the right to read a pod sees its environment. Readers of the page do not.
 """
 
 import re
@@ -30,7 +30,7 @@ _ASSIGNED = re.compile(
 )
 _TEXT = re.compile(r"\S+")
 DIGEST = "sha256:"
-"""Follows the ``@`` of an image, before which nobody's name is."""
+"""Follows the ``@`` of an image, before which there is no name of a user."""
 
 
 def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - a part of a parsed document
@@ -78,7 +78,7 @@ def _named_value(item: Any) -> Any:  # noqa: ANN401 - a part of a parsed documen
 
 
 def _words(words: list[Any]) -> list[Any]:
-    """Return *words* of a command line. What follows an option as ``--token`` is its value."""
+    """Return *words* of a command line. The word after an option like ``--token`` is its value."""
     before = ["", *words[:-1]]
     return [
         HIDDEN if _is_secret_option(last) else _word(word)

@@ -118,7 +118,7 @@ class Measured:
 
 
 class SurveyState(Collector):
-    """What the survey knows when it is read."""
+    """The survey's knowledge at the moment of a reading."""
 
     def __init__(
         self, survey: Survey, streams: Callable[[], int], clock: Callable[[], float]
@@ -157,7 +157,7 @@ class SurveyState(Collector):
 
 
 def kind_of(path: str) -> str:
-    """Return the kind of a request by its path. Nobody can add kinds by asking for more paths."""
+    """Return the kind of a request by its path. Requests for more paths add no kinds."""
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(path)), OTHER)
 
 

@@ -12,7 +12,7 @@ Record = TypeVar("Record")
 class Newest(Generic[Record]):
     """Keeps the *most* records with the greatest *age_of*. One with a known key replaces that one.
 
-    Whoever may create objects decides how many there are.
+    Any account that may create objects decides how many there are.
     """
 
     most: int

@@ -1,4 +1,4 @@
-"""What the fleet page shows of a node, from its agent's ``/observe``. Any version can be read."""
+"""A node on the fleet page, from its agent's ``/observe``. Any version can be read."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -53,7 +53,7 @@ class NodeSummary:
 
 
 def summarize(document: Row) -> NodeSummary:
-    """Return the summary of an observation. What is missing or malformed is left out."""
+    """Return the summary of an observation. Missing and malformed parts are left out."""
     pods = tuple(_pod(row) for row in rows(document, "pods")[:MOST_PODS])
     return NodeSummary(
         at=_short(document, "at"),

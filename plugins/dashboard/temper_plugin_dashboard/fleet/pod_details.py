@@ -1,4 +1,4 @@
-"""What the API server knows of one pod: its events, manifest, revisions and logs.
+"""The API server's facts about one pod: its events, manifest, revisions and logs.
 
 Each part needs a right of its own, and is read only if the operator asked for it.
 """
@@ -30,7 +30,7 @@ Json = Mapping[str, Any]
 
 
 class Part(StrEnum):
-    """What may be read of a pod."""
+    """The parts of a pod that may be read."""
 
     EVENTS = "events"
     MANIFEST = "manifest"

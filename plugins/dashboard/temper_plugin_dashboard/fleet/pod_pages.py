@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class PodPages:
-    """Answers what *details* may tell to open sessions, and logs who read what."""
+    """Answers what *details* may tell to open sessions, and logs which session read what."""
 
     def __init__(self, details: PodDetails, guard: Guard) -> None:
         self._details = details

@@ -1,4 +1,4 @@
-"""What changed between the revisions of a pod's controller.
+"""The changes between the revisions of a pod's controller.
 
 A Deployment keeps the template of each revision in a ReplicaSet, a StatefulSet or DaemonSet in a
 ControllerRevision.

@@ -1,4 +1,4 @@
-"""Sessions of people who have shown the token. They are kept in memory, and end with the server."""
+"""Sessions that the token has opened. They are kept in memory, and end with the server."""
 
 import hashlib
 import hmac

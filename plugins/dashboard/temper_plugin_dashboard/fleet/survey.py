@@ -29,7 +29,7 @@ SERVER = "temper/"
 
 
 class State(StrEnum):
-    """What is known of a node."""
+    """The known facts of a node."""
 
     ANSWERS = "answers"
     SLOW = "slow"
@@ -44,7 +44,7 @@ class NodeState:
     Attributes:
         why: Why the state is not ``answers``. Empty otherwise.
         since: When the state began as far as this server or the API server knows, in seconds
-            since 1970. None if nobody knows.
+            since 1970. None if unknown.
         answered_at: When the agent answered last, in seconds since 1970.
         took_s: How long its last answer took.
         summary: What it answered last. Kept while the agent is away.

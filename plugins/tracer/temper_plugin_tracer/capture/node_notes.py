@@ -23,7 +23,7 @@ MOST_LOOKS = 16
 MOST_EVENTS = 512
 MOST_PODS = 64
 MOST_CHILDREN = 256
-"""Cgroups of containers below a pod's. Whoever owns it may make any number of them."""
+"""Cgroups of containers below a pod's. Its owner may make any number of them."""
 MOST_VIOLATIONS = 64
 MOST_THREADS = 20_000
 

@@ -42,7 +42,7 @@ class SeenThreads:
     """How many events each thread id has."""
     _tgids: np.ndarray = field(factory=lambda: np.zeros(MOST_TIDS, np.uint32))
     _end: int = 1
-    """One more than the highest thread id so far. What is beyond it is not looked through."""
+    """One more than the highest thread id so far. Ids beyond it are not looked through."""
     _names: list[np.ndarray] = field(factory=list)
 
     def add(self, events: Iterable[np.ndarray], names: np.ndarray | None) -> None:

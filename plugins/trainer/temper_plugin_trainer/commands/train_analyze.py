@@ -40,8 +40,8 @@ def analyze_command(bundle: Path, drawing: Path | None, trace: Path | None, outp
     """Group the threads of BUNDLE, a file of temper train observe, by name and behaviour.
 
     Each group has a class, its evidence and a confidence from 0 to 1: sync compute, latency
-    critical, I/O wake chain or sporadic. What could not be told is listed, and so are names that
-    the behaviour contradicts. Needs no agent.
+    critical, I/O wake chain or sporadic. Threads without a clear class are
+    listed, and so are names that the behaviour contradicts. Needs no agent.
     """
     with bounded_memory("the bundle takes"):
         read = read_bundle(bundle)

@@ -1,4 +1,4 @@
-"""What was read of each arm of each trial: its values, and how long other pods waited."""
+"""The readings of each arm of each trial: its values, and how long other pods waited."""
 
 import statistics
 from collections.abc import Sequence

@@ -164,7 +164,7 @@ class Arms:
 
     def _begin(self, variant: Variant, seconds: float) -> None:
         if variant.is_stock:
-            # Told first: a request that nobody withdraws would last until the agent ends.
+            # Noted first: a request that is not withdrawn would last until the agent ends.
             self.guardian.tell(STOCK, variant.table["id"])
             self._current, self._until = variant, math.inf
             self.door.request_stock(variant.table["id"])

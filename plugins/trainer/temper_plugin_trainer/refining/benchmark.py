@@ -1,4 +1,4 @@
-"""What a benchmark command prints: a JSON line, or numbers."""
+"""The output of a benchmark command: a JSON line, or numbers."""
 
 import math
 import statistics

@@ -30,7 +30,7 @@ CONFIRMATIONS = 10
 
 
 class Verdict(StrEnum):
-    """What became of a candidate."""
+    """The outcome of a candidate."""
 
     KEPT = "kept"
     NOT_SHOWN = "not shown"
@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
 @frozen
 class Plan:
-    """What a climb may do. ``trials`` are candidates, ``blocks`` pairs of measurements of each."""
+    """The limits of a climb. ``trials`` are candidates, ``blocks`` pairs of measurements each."""
 
     baseline: Variant
     start: Variant

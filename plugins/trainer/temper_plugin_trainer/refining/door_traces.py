@@ -37,7 +37,7 @@ class Capture:
 class DoorTraces:
     """The captures of the agent that *ask* is the way to. All methods raise as ``ask`` does.
 
-    *wait* waits for some seconds. What it raises ends the waiting for a capture.
+    *wait* waits for some seconds. An exception of it ends the waiting for a capture.
     """
 
     ask: Ask

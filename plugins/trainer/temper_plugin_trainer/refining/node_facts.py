@@ -1,4 +1,4 @@
-"""What a record says of the node that was measured."""
+"""A record's facts about the measured node."""
 
 import os
 

@@ -27,7 +27,7 @@ RESULT = "result.json"
 
 @frozen
 class Setting:
-    """Where and how a climb was measured."""
+    """The place and the method of a climb's measurements."""
 
     workload: str
     pods: Sequence[str]

@@ -21,7 +21,7 @@ KEPT_OF_LONG_NAMES = 54
 
 @frozen
 class Look:
-    """What the node says of itself. ``waits`` are the CPUs that other pods wait for."""
+    """The node's account of itself. ``waits`` are the CPUs that other pods wait for."""
 
     at: str
     mode: str

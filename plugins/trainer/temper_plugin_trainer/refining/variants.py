@@ -58,7 +58,7 @@ class Variant:
 
     @property
     def layer_needs(self) -> frozenset[tuple[object, ...]]:
-        """What it needs of the engine's layers, beyond those of the tiers.
+        """Its needs of the engine's layers, beyond those of the tiers.
 
         Variants with equal needs differ by hints and nice values alone, so that a change from one
         to the other needs no engine.
@@ -101,7 +101,7 @@ def started(table: Table) -> Variant:
 
 
 def other_starts(table: Table) -> tuple[Variant, ...]:
-    """Return other first candidates for a profile that nobody has chosen the treatments of.
+    """Return other first candidates for a profile with treatments that were not chosen by hand.
 
     Threads that compute may be the work, or noise beside it. So there are candidates in which they
     yield. Those that are in force by hints and nice values alone come first.

@@ -1,4 +1,4 @@
-"""Which pods a training in a cluster may touch."""
+"""The pods that a training in a cluster may touch."""
 
 import math
 from collections.abc import Mapping

@@ -48,7 +48,7 @@ class Channel:
         raise InputError(f"a line has more than {LONGEST_LINE_BYTES} bytes")
 
     def write(self, text: str) -> None:
-        """Write *text*. Raises MachineError if nobody reads it, or the channel ends."""
+        """Write *text*. Raises MachineError if no process reads it, or the channel ends."""
         content = text.encode()
         while content:
             stops, writable, _ = select.select(self._stops([]), [self.target], [], self.silence_s)

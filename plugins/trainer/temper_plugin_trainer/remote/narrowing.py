@@ -1,4 +1,4 @@
-"""What a training reads of the agent's answers, so that no more is sent over an exec.
+"""The part of the agent's answers that a training reads, so that no more is sent over an exec.
 
 A training looks at its node every few seconds, through the API server. ``Door`` reads a few fields,
 and an observation of a node with 200 pods is a hundred times as large.

@@ -148,7 +148,7 @@ class AgentLook:
 
 @frozen
 class BundleAgent:
-    """What the agent of the node answered. ``reason`` is why it did not, empty if it did."""
+    """The answers of the node's agent. ``reason`` is why it did not, empty if it did."""
 
     reason: str = field(default="", validator=_REASON)
     looks: tuple[AgentLook, ...] = field(default=(), validator=max_len(16))

@@ -39,7 +39,7 @@ FITS_NONE_AT_MOST = 0.4
 
 
 class ThreadClass(StrEnum):
-    """What a thread does, as a profile treats it."""
+    """The class of a thread, as a profile treats it."""
 
     SYNC_COMPUTE = "sync compute"
     LATENCY_CRITICAL = "latency critical"
@@ -51,7 +51,7 @@ _WOKEN = frozenset((ThreadClass.LATENCY_CRITICAL, ThreadClass.WAKE_CHAIN))
 
 
 class Channel(StrEnum):
-    """What wakes a thread, by the kernel function that it sleeps in."""
+    """The source of a thread's wake-ups, by the kernel function that it sleeps in."""
 
     THREADS = "other threads"
     TIMER = "a timer"
@@ -80,7 +80,7 @@ class Waking(NamedTuple):
 
 @frozen
 class Behaviour:
-    """What one thread, or several alike ones, did: the sums of their counters.
+    """The activity of one thread, or of several alike ones: the sums of their counters.
 
     ``sleeps_in`` counts samples by kernel function. ``waking`` is of the agent's windows.
     """

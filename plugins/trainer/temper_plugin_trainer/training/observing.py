@@ -42,7 +42,7 @@ DIGITS = 6
 
 @frozen
 class Observed:
-    """What was observed: the sampler, with the seconds asked for, and how the observation ended."""
+    """An observation: the sampler, with the seconds asked for, and how the observation ended."""
 
     sampler: ThreadSampler
     asked_s: float

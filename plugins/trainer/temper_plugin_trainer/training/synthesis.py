@@ -39,7 +39,7 @@ _GROUPS: Mapping[ThreadClass, tuple[str, str]] = {
 
 @frozen
 class Wanted:
-    """What the operator decides of a profile. Without a request the load's demand is taken."""
+    """The operator's decisions about a profile. Without a request the load's demand is taken."""
 
     id: str = ""
     images: tuple[str, ...] = ()

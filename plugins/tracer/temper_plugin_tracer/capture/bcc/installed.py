@@ -9,7 +9,7 @@ from temper_core import MachineError
 INTERPRETER = Path("/usr/bin/python3")
 """Debian's python3-bpfcc is a module of the system's interpreter alone."""
 MODULES = ("usr/local/lib/python3*/dist-packages", "usr/lib/python3/dist-packages")
-"""Where that interpreter looks for modules, in its order. pip installs into the first."""
+"""The module search path of that interpreter, in its order. pip installs into the first."""
 OF_BPF = "libbcc.py"
 """A file that the module has, and no other of the name: on PyPI ``bcc`` is another project."""
 HEADERS = "lib/modules/{release}/build"

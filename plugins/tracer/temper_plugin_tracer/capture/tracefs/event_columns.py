@@ -59,7 +59,7 @@ class NameEvent:
 
 @frozen
 class Found:
-    """What a stretch of a CPU's buffer has.
+    """The content of a stretch of a CPU's buffer.
 
     Attributes:
         events: SCHED_EVENT in time order, without processes.

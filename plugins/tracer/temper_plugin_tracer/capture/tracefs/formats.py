@@ -19,7 +19,7 @@ WORD = 4
 
 @frozen
 class Field:
-    """Where a field of an event is.
+    """The position of a field of an event.
 
     Attributes:
         is_located: Whether the field holds offset and length of its content, and not the content.

@@ -1,6 +1,6 @@
 """An instance of tracefs: made, set up, read, and removed whatever happens.
 
-The maker holds a lock on its directory, so that nobody removes it meanwhile. It also holds
+The maker holds a lock on its directory, so that no other process removes it. It also holds
 ``free_buffer`` open: if it is killed, the kernel stops the recording and frees the memory.
 """
 
@@ -167,7 +167,7 @@ def _made(instances: Path) -> tuple[Path, int]:
         try:
             lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
-            continue  # somebody took it for an abandoned one
+            continue  # another process took it for an abandoned one
         fcntl.flock(lock, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock), path.stat()):

@@ -42,7 +42,7 @@ class _Walk:
         has_length = is_long | (kind == PADDING)
         length[has_length] = -(-second[has_length].astype(np.int64) // WORD)
         places, after = self.at + np.where(is_long, 2, 1), self.at + 1 + length
-        # The kernel writes whole events with content. What damaged pages have beside them is none.
+        # The kernel writes whole events with content. Anything else in a damaged page is no event.
         is_event = (is_long | is_short) & (places < after) & (after <= self.ends)
         self.places.append(places[is_event])
         self.times.append(self.ns[is_event])

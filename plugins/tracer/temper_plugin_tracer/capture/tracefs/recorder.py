@@ -70,7 +70,7 @@ class TracefsRecorder:
         self._living = self._threads.read()
 
     def end(self) -> None:
-        """Switch it off. What is recorded can still be drained."""
+        """Switch it off. Recorded events can still be drained."""
         self._near.is_over = True
         self._instance.switch(is_on=False)
 

@@ -1,4 +1,4 @@
-"""What a trace of Perfetto has, as far as the bounds of a capture let it be kept."""
+"""The content of a Perfetto trace, as far as the bounds of a capture let it be kept."""
 
 from collections.abc import Iterator
 from typing import Any
