@@ -5,8 +5,8 @@ podman. Kind, k3d and the like put a prefix before the kubelet's names.
 """
 
 import re
+from collections.abc import Iterable
 from enum import StrEnum
-from functools import lru_cache
 
 from attrs import frozen
 
@@ -64,6 +64,8 @@ _QOS_CLASSES = {"burstable": QosClass.BURSTABLE, "besteffort": QosClass.BEST_EFF
 
 LONGEST_REMEMBERED = 512
 """Characters of a path whose owner is remembered. A user may make thousands of paths of 4 KB."""
+MOST_REMEMBERED = 8_192
+_owners: dict[str, CgroupIdentity] = {}
 
 
 def identify(path: str) -> CgroupIdentity:
@@ -71,12 +73,23 @@ def identify(path: str) -> CgroupIdentity:
 
     The outermost pod counts, else the innermost container, else the outermost unit.
     """
-    return _remembered(path) if len(path) <= LONGEST_REMEMBERED else _identify(path)
+    identity = _owners.get(path)
+    if identity is None:
+        identity = _identify(path)
+        if len(path) <= LONGEST_REMEMBERED:
+            if len(_owners) >= MOST_REMEMBERED:
+                _owners.clear()
+            _owners[path] = identity
+    return identity
 
 
-@lru_cache(maxsize=8_192)
-def _remembered(path: str) -> CgroupIdentity:
-    return _identify(path)
+def forget(paths: Iterable[str]) -> None:
+    """Remember the owners of cgroups that were removed no longer. The path of a pod never returns.
+
+    Otherwise the memory of a node with short pods would grow with all that it ever had.
+    """
+    for path in paths:
+        _owners.pop(path, None)
 
 
 def _identify(path: str) -> CgroupIdentity:

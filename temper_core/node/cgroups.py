@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify, maker_of
+from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, forget, identify, maker_of
 from temper_core.node.pod_index import PodIndex
 from temper_core.node.tree_watch import TreeWatch
 
@@ -215,8 +215,10 @@ class CgroupTree:
         for _ in range(_RESCANS):
             if self._walk():
                 break
+        removed = before.keys() - self._listings.keys()
+        forget(removed)
         if self._watch is not None:
-            for path in before.keys() - self._listings.keys():
+            for path in removed:
                 self._watch.remove(f"{self._root}/{path}")
         return before != self.inodes
 

@@ -1,9 +1,16 @@
+from weakref import ref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.node import cgroup_names
-from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, identify, parse_run_name
+from temper_core.node.cgroup_names import (
+    MOST_REMEMBERED,
+    CgroupIdentity,
+    CgroupKind,
+    identify,
+    parse_run_name,
+)
 from temper_core.records.pods import QosClass
 from temper_core.records.tiers import Tier
 
@@ -217,9 +224,17 @@ def test_no_pod_and_no_container_is_believed_in_a_users_own_cgroups(name):
 
 def test_long_paths_are_identified_and_not_remembered():
     long = f"/kubepods.slice/kubepods-pod{UID_}.slice/{'x' * 4_000}"
-    before = cgroup_names._remembered.cache_info().currsize
 
-    found = [identify(f"{long}{number}") for number in range(3)]
+    kind, owner = identify(long).kind, ref(identify(long))
 
-    assert {each.kind for each in found} == {CgroupKind.POD}
-    assert cgroup_names._remembered.cache_info().currsize == before
+    assert kind is CgroupKind.POD
+    assert owner() is None
+
+
+def test_owners_are_remembered_up_to_a_bound():
+    paths = [f"system.slice/{number}.service" for number in range(MOST_REMEMBERED + 1)]
+
+    owners = [ref(identify(path)) for path in paths]
+
+    assert owners[0]() is None
+    assert owners[-1]() is identify(paths[-1])

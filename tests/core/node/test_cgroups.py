@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
@@ -7,6 +8,7 @@ from temper_core.node.cgroups import (
     CgroupMounts,
     CgroupTree,
     detect_cgroups,
+    identify,
     thread_cgroup,
     thread_owner,
 )
@@ -144,6 +146,20 @@ def test_a_tree_lists_every_directory(tmp_path):
 
     assert tree.refresh()
     assert set(tree.paths) == {"", "a.slice", "a.slice/b.service", "c"}
+
+
+def test_the_owner_of_a_removed_cgroup_is_not_kept(tmp_path):
+    kept, removed = (f"kubepods/pod{number:032x}" for number in range(2))
+    for path in (kept, removed):
+        (tmp_path / path).mkdir(parents=True)
+    tree = CgroupTree(tmp_path)
+    tree.refresh()
+    owners = [ref(identify(path)) for path in (kept, removed)]
+
+    (tmp_path / removed).rmdir()
+    tree.refresh()
+
+    assert [owner() is not None for owner in owners] == [True, False]
 
 
 def test_a_tree_that_is_not_there_is_empty(tmp_path):
