@@ -15,6 +15,7 @@ from tests.kernel.faults.hogs import bound, hogging
 
 HOGGED_CPU = 3
 SAFE_S = 3.0
+DRAINED_S = 20.0
 PROFILE = f"""
 schema_version = 1
 id = "{PROFILE_ID}"
@@ -123,6 +124,23 @@ def upgrade_engine(stage: Stage) -> None:
     stage.wait_for_engine()
 
 
+def drain_node(stage: Stage) -> None:
+    """Have all pods leave the node's list, and return later. The request server answers on.
+
+    It stands for a pod that ends slowly. The busy threads of the other pod rest meanwhile.
+    """
+    stage.mark("all pods leave the node")
+    stage.list_no_pods()
+    stage.rest()
+    stage.wait_until("the agent knows of no pod", lambda: not stage.layers_of_server())
+    time.sleep(DRAINED_S)
+    stage.rouse()
+    stage.mark("all pods return")
+    stage.list_pods(CRITICAL)
+    stage.wait_until("the pod is fenced", lambda: stage.layers_of_server() == {"critical"})
+    stage.wait_for_engine()
+
+
 FAILURES: Mapping[str, Failure] = {
     "agent-killed": Failure("the agent is killed and started again at once", kill_agent),
     "engine-killed": Failure("the engine is killed", kill_engine),
@@ -135,4 +153,5 @@ FAILURES: Mapping[str, Failure] = {
     "safe-mode": Failure("safe mode by the file, for three seconds and more", ask_for_safe_mode),
     "restart": Failure("the agent is stopped in order and started again", restart_agent),
     "upgrade": Failure("another engine with another plan, by a warm swap", upgrade_engine),
+    "drained": Failure("all pods leave the node, and return after 20 seconds", drain_node),
 }

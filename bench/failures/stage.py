@@ -14,7 +14,7 @@ from bench.failures.watch import ENABLED
 from bench.ladder.agent import Agent, Json, NotInTime, agent_running
 from bench.ladder.arms import Arm
 from bench.ladder.kernel import PROC, Scheduler, scheduler
-from bench.ladder.node import Node, pods
+from bench.ladder.node import SERVER, Node, pods
 from bench.ladder.pods import podlist
 
 ENGINE = "scx_layered"
@@ -84,6 +84,10 @@ class Stage:
         self._freeze(is_frozen=True)
         threading.Thread(target=self._thaw, args=(scheduler(),), daemon=True).start()
 
+    def rest(self) -> None:
+        """Have the busy threads rest."""
+        self._freeze(is_frozen=True)
+
     def rouse(self) -> None:
         """Have the busy threads go on, where the kernel's scheduler has not changed."""
         self._freeze(is_frozen=False)
@@ -106,6 +110,14 @@ class Stage:
         server, *others = pods(self._arm, self.node.request, cpus=os.cpu_count() or 1)
         changed = evolve(server, priority=priority, profile=profile)
         self.node.files.pods.write_text(podlist([changed, *others]))
+
+    def list_no_pods(self) -> None:
+        """Have the node without pods. The programs of those that were there go on."""
+        self.node.files.pods.write_text(podlist([]))
+
+    def layers_of_server(self) -> set[str]:
+        """Return the layers of the threads of the request server's pod, none of a pod that left."""
+        return set(self.enforcing.layer_of(SERVER).values())
 
 
 def _is(process: Path) -> bool:
