@@ -256,20 +256,22 @@ def test_the_worker_follows_the_last_wish_and_gives_back_at_the_end(library, sta
     assert library.limits() == [350, 350]
 
 
-def test_a_library_that_fails_in_another_way_keeps_no_limit(library, state, monkeypatch):
-    made = Worker(library, state)
+def test_a_gpu_whose_library_fails_in_another_way_keeps_no_limit_of_another(
+    library, state, monkeypatch
+):
+    made, limit_of = Worker(library, state), library.nvmlDeviceGetPowerManagementLimit
     made.worker.ask(HALF, "")
     made.until(lambda: library.limits() == [210, 210])
     with monkeypatch.context() as broken:
-        broken.setattr(library, "nvmlDeviceGetPowerManagementLimit", lambda _: 1 // 0)
-        made.worker.ask(watts(300), "")
-        made.until(lambda: "ZeroDivisionError" in made.worker.problem)
+        name = "nvmlDeviceGetPowerManagementLimit"
+        broken.setattr(library, name, lambda gpu: limit_of(gpu) if gpu.uuid == "GPU-1" else 1 // 0)
+        made.worker.ask(None, "safe mode is requested")
+        made.until(lambda: library.limits() == [210, 350])
+        made.until(lambda: "ZeroDivisionError" in made.worker.last["gpu-0"].detail)
 
-    made.worker.ask(watts(300), "")
-    made.until(lambda: made.worker.is_here)
+    made.worker.ask(None, "safe mode is requested")
+    made.until(lambda: library.limits() == [350, 350])
     made.worker.close("the agent stops")
-
-    assert library.limits() == [350, 350]
 
 
 @pytest.mark.parametrize("target", ["/dev/zero", "", "/nowhere"])

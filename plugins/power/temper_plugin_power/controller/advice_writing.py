@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping
 
 import structlog
-from attrs import frozen
+from attrs import field, frozen
 
 from temper_core import MachineError
 from temper_kube.api_server import ApiServer
-from temper_kube.failures import NotFoundError
+from temper_kube.bounded_warnings import BoundedWarnings
+from temper_kube.failures import NotFoundError, RefusalError
 from temper_kube.list_pages import Json
 from temper_plugin_power.controller.node_plans import NodePlan, advised_workloads
 from temper_plugin_power.controller.stored_profiles import StoredProfile
@@ -35,6 +36,7 @@ class AdviceWriter:
 
     server: ApiServer
     wrote: Callable[[Json], object]
+    _warnings: BoundedWarnings = field(factory=BoundedWarnings, init=False)
 
     def write(self, plans: Iterable[NodePlan], stored: Iterable[StoredProfile]) -> None:
         """Bring the advice in the profiles to that of *plans*. Profiles made by hand are left.
@@ -54,9 +56,17 @@ class AdviceWriter:
                 self.wrote(self.server.patch(f"{profile.path}/status", {"status": change}))
             except NotFoundError:
                 continue
+            except RefusalError as error:
+                # Its author may have made it so large that the server refuses every change.
+                if self._warnings.allows(profile.namespace):
+                    _warn(profile, error)
             except MachineError as error:
-                log.warning("advice_not_written", profile=profile.path, reason=str(error)[:300])
+                _warn(profile, error)
                 return
+
+
+def _warn(profile: StoredProfile, error: MachineError) -> None:
+    log.warning("advice_not_written", profile=profile.path, reason=str(error)[:300])
 
 
 def _change(profile: StoredProfile, reason: str | None) -> Mapping[str, object]:

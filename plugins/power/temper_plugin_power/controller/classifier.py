@@ -31,6 +31,9 @@ from temper_plugin_power.workloads.profiling import (
 FIRST_SERVER_ERROR = 500
 CLASSIFIED, HINTS_ONLY, MANUAL, FAILED = "classified", "hints_only", "manual", "failed"
 RESULTS = (CLASSIFIED, HINTS_ONLY, MANUAL, FAILED)
+MOST_URGENT = 4
+"""Workloads with new or changed pods in a row, while others are due. A tenant may change pods as
+fast as they are handled."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -64,7 +67,8 @@ class Progress:
 class Classifier:
     """Work that one thread does, one workload at a time. Other threads add to it.
 
-    New pods come before those that are due, so that a cycle over many workloads delays no hint.
+    Of five workloads four are those of new pods, so that a cycle over many workloads delays no hint
+    for long, and no flood of new pods keeps the others from a cycle.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Classifier:
         self._progress: dict[Workload, Progress] = {}
         self._urgent: dict[Workload, None] = {}
         self._due: dict[Workload, None] = {}
+        self._in_a_row = 0
         self._added = threading.Condition()
         self._backoff = Backoff()
         self._warnings = BoundedWarnings()
@@ -126,10 +131,11 @@ class Classifier:
         with self._added:
             if not (self._urgent or self._due):
                 self._added.wait(wait_s)
-            is_urgent = bool(self._urgent)
+            is_urgent = bool(self._urgent) and not (self._due and self._in_a_row >= MOST_URGENT)
             queue = self._urgent if is_urgent else self._due
             if not queue:
                 return 0.0
+            self._in_a_row = self._in_a_row + 1 if is_urgent else 0
             workload = next(iter(queue))
             del queue[workload]
         try:

@@ -114,6 +114,8 @@ class Nvml:
             yield
         except self._library.NVMLError as error:
             raise MachineError(f"{what}: NVML: {error}") from error
+        except Exception as error:  # of one GPU: the limits of the others are to be given back
+            raise MachineError(f"{what}: NVML failed: {type(error).__name__}: {error}") from error
 
 
 def load_library() -> Library:
