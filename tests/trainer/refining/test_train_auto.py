@@ -121,14 +121,26 @@ def test_it_continues_with_its_bundle_and_journal_after_an_interruption(auto):
     assert journal.read_text().startswith(before)
 
 
-def test_a_benchmark_that_fails_during_the_observation_is_one_line(auto):
-    auto.benchmark = "false"
+@pytest.mark.parametrize("before", ["false", "mkdir {}"], ids=["first run", "second run"])
+def test_a_benchmark_that_fails_until_the_observation_ends_is_one_line(auto, tmp_path, before):
+    failing = before.format(tmp_path / "there")
+    auto.benchmark = shlex.join(["sh", "-c", f"{failing} && echo 1"])
 
     done = auto.run("--seconds", 3)
 
     assert done.returncode > NOTHING
     assert "the benchmark ended with exit code 1" in done.stderr
     assert "Traceback" not in done.stderr
+    assert not (auto.record / "bundle.gz").exists()
+
+
+def test_a_first_run_of_the_benchmark_ends_before_the_observation_begins(auto):
+    auto.benchmark = "echo begin"
+
+    done = auto.run("--seconds", 3)
+
+    assert done.returncode == INVALID
+    assert "its last line: begin" in done.stderr
     assert not (auto.record / "bundle.gz").exists()
 
 

@@ -64,10 +64,11 @@ def auto_command(
 ) -> None:
     """Observe a pod, write a first profile for it, and refine that by a benchmark.
 
-    These are temper train observe, synthesize and run in one. CMD runs again and again during the
-    observation, because it may be the load. Besides the first profile, variants of it are tried
-    in which threads that compute yield. The exit code is 1 if no improvement was found. Ctrl-C
-    ends it. The same command continues, with the bundle of the first observation.
+    These are temper train observe, synthesize and run in one. CMD runs once before the
+    observation, and then again and again during it, because it may be the load. Besides the first
+    profile, variants of it are tried in which threads that compute yield. The exit code is 1 if no
+    improvement was found. Ctrl-C ends it. The same command continues, with the bundle of the first
+    observation.
     """
     configure_logs("warning")
     settings = load_settings(options["settings_path"])
@@ -84,6 +85,7 @@ def auto_command(
                 asked = Asked(options["metric"], options["better"] or "")
                 benchmark = Benchmark(options["benchmark"], asked, options["timeout"])
                 source = source_of(pids, None if pids else pod, options["settings_path"])
+                _run_once(benchmark, guardian)
                 with BenchmarkLoad(benchmark, guardian) as load:
                     bundle = _observed(source, seconds, load, AgentWatch(settings, seconds))
                 write_atomically(directory / BUNDLE, packed_bundle(bundle))
@@ -104,6 +106,17 @@ def auto_command(
             ).run()
         finally:
             guardian.close()
+
+
+def _run_once(benchmark: Benchmark, guardian: Guardian) -> None:
+    """Run the benchmark before the observation: its first run waits for files of the disk.
+
+    Raise as Benchmark.run does.
+    """
+    progress = Progress("Ctrl-C ends it")
+    progress.show("the first run of the benchmark")
+    answer = benchmark.run(lambda: "", guardian)
+    progress.end(f"the first run of the benchmark: {answer.value:g} {answer.unit}")
 
 
 def _observed(
