@@ -1,4 +1,7 @@
-"""Read TOML and JSON documents into frozen models. Errors name every misfit by its path."""
+"""Read TOML and JSON documents into frozen models. Errors name every misfit by its path.
+
+Of a document with very many misfits the first ones are named.
+"""
 
 import datetime as dt
 import errno
@@ -11,6 +14,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import lru_cache
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin
 
@@ -37,6 +41,8 @@ GZIP_MAGIC = b"\x1f\x8b"
 RECORDING_SUFFIX = ".rec.gz"
 CHUNK_BYTES = 1024 * 1024
 INTEGER_BITS = 64
+MOST_PROBLEMS = 100
+"""Misfits of a list or a table that are named. A small packed document may have millions."""
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -284,8 +290,8 @@ def _sequence(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a
             raise _Misfit([("", f"must be a list, not {value!r}")])
         if not repeats and len(value) != len(items):
             raise _Misfit([("", f"must be a list of {len(items)} values, not {value!r}")])
-        kinds = [items[0]] * len(value) if repeats else list(items)
-        pairs = [(f"[{n}]", v, k) for n, (v, k) in enumerate(zip(value, kinds, strict=True))]
+        kinds = repeat(items[0], len(value)) if repeats else items
+        pairs = ((f"[{n}]", v, k) for n, (v, k) in enumerate(zip(value, kinds, strict=True)))
         return tuple(_each(pairs, converter).values())
 
     return structure
@@ -297,14 +303,14 @@ def _mapping(kind: Any, converter: Converter) -> Structure:  # noqa: ANN401 - a 
     def structure(value: object, _: object) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise _Misfit([("", f"must be a table, not {value!r}")])
-        items = _each([(f".{key}", inner, item) for key, inner in value.items()], converter)
+        items = _each(((f".{key}", inner, item) for key, inner in value.items()), converter)
         return {path[1:]: inner for path, inner in items.items()}
 
     return structure
 
 
-def _each(pairs: list[tuple[str, Any, Any]], converter: Converter) -> dict[str, Any]:
-    """Structure every value, then raise one _Misfit with all problems."""
+def _each(pairs: Iterable[tuple[str, Any, Any]], converter: Converter) -> dict[str, Any]:
+    """Structure every value, then raise one _Misfit with the first MOST_PROBLEMS problems."""
     values: dict[str, Any] = {}
     problems: list[Problem] = []
     for path, value, kind in pairs:
@@ -312,8 +318,10 @@ def _each(pairs: list[tuple[str, Any, Any]], converter: Converter) -> dict[str, 
             values[path] = converter.structure(value, kind)
         except _Misfit as misfit:
             problems += [(path + below, why) for below, why in misfit.problems]
+            if len(problems) >= MOST_PROBLEMS:
+                break
     if problems:
-        raise _Misfit(problems)
+        raise _Misfit(problems[:MOST_PROBLEMS])
     return values
 
 
@@ -373,7 +381,8 @@ def _build(
     table: Mapping[str, Any],
     converter: Converter,
 ) -> Any:  # noqa: ANN401 - an instance of kind
-    problems = [("", _unknown(key, fields)) for key in table if key not in fields]
+    unknown = islice((key for key in table if key not in fields), MOST_PROBLEMS)
+    problems = [("", _unknown(key, fields)) for key in unknown]
     values: dict[str, Any] = {}
     for name, field in fields.items():
         try:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core.documents import (
+    MOST_PROBLEMS,
     fit,
     parse_json,
     parse_toml,
@@ -222,6 +223,21 @@ def test_a_pipe_is_read_where_it_is_allowed():
         assert read_text(Path(f"/dev/fd/{reader}"), pipes=True) == "name"
     finally:
         os.close(reader)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"name": "a", "doors": ["open"] * 1000},
+        {"name": "a", "extras": {f"part_{n}": 1 for n in range(1000)}},
+        {"name": "a", **{f"part_{n}": 1 for n in range(1000)}},
+    ],
+)
+def test_of_very_many_misfits_the_first_are_named(document):
+    with pytest.raises(DocumentError) as refused:
+        fit(document, Car, source="car")
+
+    assert len(refused.value.problems) == MOST_PROBLEMS
 
 
 def test_what_never_ends_is_too_large():
