@@ -22,6 +22,7 @@ def pod(**container):
         {"spec": {"ephemeralContainers": [{"env": [{"name": "ANY", "value": SECRET}]}]}},
         pod(livenessProbe={"httpGet": {"httpHeaders": [{"name": "x", "value": SECRET}]}}),
         pod(lifecycle={"preStop": {"httpGet": {"httpHeaders": [{"name": "x", "value": SECRET}]}}}),
+        pod(startupProbe={"httpGet": {"path": f"/health?key={SECRET}", "port": 80}}),
         pod(args=[f"--db-password={SECRET}"]),
         pod(args=["--db-password", SECRET]),
         pod(command=["sh", "-c", f"export API_KEY='{SECRET} x'; run"]),
@@ -51,6 +52,7 @@ def test_all_else_stays_as_it_is():
         "metadata": {"labels": {"app": "token-server"}, "annotations": {"author": "a team"}},
         **pod(
             image="registry.example/app@sha256:12",
+            readinessProbe={"httpGet": {"path": "/health", "port": 80}},
             args=["--listen=0.0.0.0:80", "-v", "http://proxy:3128/a", "docker://a/b@sha256:1"],
             env=[{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
             envFrom=[{"secretRef": {"name": "shop"}}],

@@ -14,6 +14,8 @@ NAMED_VALUES = frozenset({"env", "httpHeaders"})
 """Lists of ``{"name": ..., "value": ...}`` whose values are hidden."""
 OPAQUE = frozenset({"volumeAttributes", "options"})
 """Tables for drivers of volumes (CSI, FlexVolume). All of their values are hidden."""
+REQUEST = "httpGet"
+"""A request of a probe or hook. The query of its path is hidden."""
 WORDS = frozenset({"command", "args"})
 NAMED = frozenset({"annotations", "labels"})
 SENSITIVE = (
@@ -29,6 +31,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _TEXT = re.compile(r"\S+")
+_QUERY = re.compile(r"\?.*", re.DOTALL)
 DIGEST = "sha256:"
 """Follows the ``@`` of an image, before which there is no name of a user."""
 
@@ -36,9 +39,9 @@ DIGEST = "sha256:"
 def masked(value: Any, key: str = "") -> Any:  # noqa: ANN401 - a part of a parsed document
     """Return *value*, which is below *key*, without values that may be secrets.
 
-    Hidden are the values of environment variables and HTTP headers, the attributes of volumes, and
-    in words and annotations what a name as ``password`` or ``token`` stands before, and users of
-    addresses. Other secrets in words or annotations stay.
+    Hidden are the values of environment variables and HTTP headers, the queries of HTTP requests,
+    the attributes of volumes, in words and annotations the text after a name like ``password`` or
+    ``token``, and users of addresses. Other secrets in words or annotations stay.
     """
     if isinstance(value, dict):
         return _table(value, key)
@@ -60,7 +63,10 @@ def _table(values: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     kept = {name: each for name, each in values.items() if name not in DROPPED}
     if key in NAMED:
         return {name: HIDDEN if _NAME.search(name) else _word(each) for name, each in kept.items()}
-    return {name: masked(each, name) for name, each in kept.items()}
+    shown = {name: masked(each, name) for name, each in kept.items()}
+    if key == REQUEST and isinstance(path := shown.get("path"), str):
+        shown["path"] = _QUERY.sub(f"?{HIDDEN}", path)
+    return shown
 
 
 def _list(values: list[Any], key: str) -> list[Any]:
