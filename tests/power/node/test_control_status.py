@@ -146,3 +146,20 @@ def test_a_status_is_the_same_whenever_it_was_written(node):
     assert status.equals(written)
     assert not status.equals({**written, "cpu": {**written["cpu"], "result": "applied"}})
     assert not any(map(status.equals, ({}, None, [], {"cpu": 1})))
+
+
+def test_a_node_without_packages_follows_nothing_once_its_gpus_do_not_answer(node):
+    answering = [True]
+    control = Control(
+        *(NodeSettings(actuate=True), "node-1", (), node.context.state),
+        found=lambda: (a_twin(gpu={"powerCap": {"capWattsPerGpu": 250}}), ""),
+        has_gpus=lambda: answering[0],
+    )
+    control.turn(NOW, make_snapshot())
+    assert control.spec is not None
+
+    answering[0] = False
+    control.turn(NOW, make_snapshot())
+
+    assert control.spec is None
+    control.close()

@@ -60,6 +60,7 @@ class Control:
 
     def turn(self, now: float, snapshot: Snapshot) -> list[Action]:
         """Set or lift the limits at *now*, in seconds since 1970. Return what is new."""
+        self.spec = None  # the limits of GPUs are lifted wherever this turn ends early
         try:
             return self._turn(now, snapshot)
         except MachineError as error:
