@@ -4,11 +4,11 @@ from weakref import ref
 
 import pytest
 
+from temper_core.node.cgroup_names import identify
 from temper_core.node.cgroups import (
     CgroupMounts,
     CgroupTree,
     detect_cgroups,
-    identify,
     thread_cgroup,
     thread_owner,
 )

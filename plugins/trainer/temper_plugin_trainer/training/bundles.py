@@ -148,7 +148,7 @@ class AgentLook:
 
 @frozen
 class BundleAgent:
-    """The answers of the node's agent. ``reason`` is why it did not, empty if it did."""
+    """The answers of the node's agent. ``reason`` is why there are none, empty if there are."""
 
     reason: str = field(default="", validator=_REASON)
     looks: tuple[AgentLook, ...] = field(default=(), validator=max_len(16))
