@@ -6,7 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.patience import PATIENCE_S
 
 FLAGS = [
     "--no-sandbox",
@@ -17,6 +19,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+# Page.wait_for_function has no place here: it evaluates text in the page from its second look on,
+# and our pages forbid that by their Content Security Policy.
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The page in a real browser, on a real agent."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import grave
 from tests.dashboard.dashboard_agent import HOSTILE_NAME, DashboardAgent, until
@@ -138,7 +139,7 @@ def test_a_table_is_sorted_and_filtered_by_keyboard(page, agent):
     open_view(page, agent, "threads")
     names = page.locator("tbody tr td:first-child")
     page.get_by_label("Filter").fill("worker-")
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+    expect(names).to_have_count(2)
 
     page.get_by_role("button", name="Thread", exact=True).focus()
     page.keyboard.press("Enter")
@@ -155,9 +156,7 @@ def test_the_page_follows_the_agent(page, agent):
     window = page.locator(".facts dd").first
     before = window.inner_text()
 
-    page.wait_for_function(
-        "before => document.querySelector('.facts dd').innerText !== before", arg=before
-    )
+    expect(window).not_to_have_text(before, use_inner_text=True)
 
 
 def test_an_agent_that_stops_is_named_and_one_that_is_back_is_followed(
@@ -192,9 +191,7 @@ def test_an_agent_slower_than_its_looks_is_still_followed(page, agent):
     window = page.locator(".facts dd").first
     before = window.inner_text()
 
-    page.wait_for_function(
-        "before => document.querySelector('.facts dd').innerText !== before", arg=before
-    )
+    expect(window).not_to_have_text(before, use_inner_text=True)
 
 
 def test_hidden_tabs_leave_their_connections_to_the_one_that_is_shown(browser, agent):
@@ -222,9 +219,7 @@ def test_without_a_stream_the_page_asks(page, agent):
     window = page.locator(".facts dd").first
     before = window.inner_text()
 
-    page.wait_for_function(
-        "before => document.querySelector('.facts dd').innerText !== before", arg=before
-    )
+    expect(window).not_to_have_text(before, use_inner_text=True)
 
     assert page.get_by_role("status").inner_text().startswith("Only observing")
     page.goto("about:blank")
@@ -267,7 +262,7 @@ def test_an_answer_of_nothing_is_named(page, agent):
     page.goto(agent.address)
 
     page.get_by_text("The agent has nothing to show yet.").first.wait_for()
-    page.wait_for_function("!document.body.innerText.includes('Reading …')")
+    expect(page.locator("body")).not_to_contain_text("Reading …", use_inner_text=True)
 
 
 def test_checks_are_sorted_by_severity(page, agent):

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.dashboard.dashboard_agent import TOKEN, DashboardAgent, until
 from tests.own_host import NO_OWN_HOSTS, has_own_hosts
@@ -188,7 +189,7 @@ def test_a_page_that_is_no_perfetto_is_named_and_gets_nothing(page, agent, stand
     silent = "<script>addEventListener('message', ({data}) => document.title += data)</script>"
     address = standing_in(agent, silent)
     tab = opened(page)
-    tab.wait_for_function("document.title.includes('PING')")
+    expect(tab).to_have_title(re.compile("PING"))
     seen = tab.title()
 
     page.clock.fast_forward(61_000)

@@ -2,6 +2,7 @@
 
 import httpx2
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import grave
 from tests.dashboard.dashboard_agent import HOSTILE_NAME, until
@@ -75,7 +76,7 @@ def test_a_view_of_the_fleet_is_accessible_and_fits(entered, fleet, view, scheme
     assert grave(entered) == []
     entered.set_viewport_size({"width": 320, "height": 700})
     # Charts take the new width after the page.
-    entered.wait_for_function("document.documentElement.scrollWidth === 320")
+    expect(entered.locator("html")).to_have_js_property("scrollWidth", 320)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -92,7 +93,7 @@ def test_pods_of_all_nodes_are_found_by_words_and_lead_to_their_page(entered, fl
     name = next(iter(fleet.agents))
     entered.get_by_role("searchbox").fill(f"shop {name}")
     rows = entered.locator("tbody tr")
-    entered.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+    expect(rows).to_have_count(1)
 
     assert name in rows.inner_text()
     rows.get_by_role("link", name="shop").click()
@@ -140,17 +141,16 @@ def test_the_page_of_a_node_behind_the_fleet_is_accessible_and_fits(entered, fle
     assert grave(entered) == []
     entered.set_viewport_size({"width": 320, "height": 700})
     # Charts take the new width after the page.
-    entered.wait_for_function("document.documentElement.scrollWidth === 320")
+    expect(entered.locator("html")).to_have_js_property("scrollWidth", 320)
 
 
 def test_the_page_of_a_node_follows_its_agent(entered, fleet):
     name = next(iter(fleet.agents))
     open_view(entered, f"{fleet.address}node/{name}/", "Now")
-    before = entered.locator(".facts dd").first.inner_text()
+    window = entered.locator(".facts dd").first
+    before = window.inner_text()
 
-    entered.wait_for_function(
-        "before => document.querySelector('.facts dd').innerText !== before", arg=before
-    )
+    expect(window).not_to_have_text(before, use_inner_text=True)
     entered.get_by_role("link", name="All nodes").click()
     entered.get_by_role("heading", name="Nodes", exact=True).wait_for()
 

@@ -1,6 +1,7 @@
 """What the page of a cluster shows of a pod in a real browser, from a real API server."""
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser import grave
 from tests.kubernetes.fleet.test_fleet_page import enter
@@ -53,7 +54,7 @@ def test_events_logs_revisions_and_manifest_are_shown(opened, scheme):
     assert opened.locator("img").count() == 0
     assert grave(opened) == []
     opened.set_viewport_size({"width": 320, "height": 700})
-    opened.wait_for_function("document.documentElement.scrollWidth === 320")
+    expect(opened.locator("html")).to_have_js_property("scrollWidth", 320)
 
 
 def test_nothing_but_events_is_read_until_it_is_asked_for(opened):
