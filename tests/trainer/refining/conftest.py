@@ -4,7 +4,18 @@ import pytest
 
 from tests.core.agent.running_agent import RunningAgent
 
-WORKLOAD = '[[workloads]]\nname = "spin"\nprocess = "sh"\ntier = "critical"\ncpu_request = "2"\n'
+# A busy machine starves the tests themselves. A run would take that for the doing of its trial.
+WORKLOAD = """
+[[workloads]]
+name = "spin"
+process = "sh"
+tier = "critical"
+cpu_request = "2"
+
+[plugins.linter]
+starved_s = 3600.0
+contended_cpu = 10000.0
+"""
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,7 @@ class TrainRun:
             "--profile": self.profile,
             "--artifacts": self.artifacts,
             "--warm-up": 0,
+            "--more-waits": 9999,
             "--settings": self.agent.path,
         }
         pairs = [str(part) for pair in given.items() for part in pair]
