@@ -46,14 +46,14 @@ lint: install  ## check formatting, lint, types, import contracts and generated 
 	$(BIN)/python -m deploy.monitoring --check
 
 unit: install
-	$(BIN)/pytest $(SIDE_BY_SIDE) $(SELECTED)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(SELECTED) || test -n "$(SELECTED)" -a $$? = 5  # 5: none is selected
 
 # A hostile plugin of a test may leave its process with a lower recursion limit, or without a stack. So each file of
 # these has a process of its own.
 # A test that hangs ends its process, since the main thread may not come to run a handler of a signal.
 # With a cache of their own, so that only what failed of them runs once more.
 hostile: install
-	$(BIN)/pytest -q -n 3 --dist loadfile --timeout 120 --timeout-method thread --max-worker-restart 3 -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test $$? = 5  # 5: none is selected
+	$(BIN)/pytest -q -n 3 --dist loadfile --timeout 120 --timeout-method thread --max-worker-restart 3 -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test -n "$(SELECTED)" -a $$? = 5
 
 test-python312: build/venv-3.12/.installed  ## the tests that depend on the version of Python, on 3.12
 test-python313: build/venv-3.13/.installed  ## the same on 3.13
@@ -79,7 +79,7 @@ demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (
 	@examples/demo/run
 
 test-kernel: install  ## assert the same, and what follows from faults, on the same kernel
-	$(BIN)/pytest tests/kernel --kernel $(SELECTED)
+	$(BIN)/pytest tests/kernel --kernel -o cache_dir=build/pytest-kernel $(SELECTED)
 
 test-kernel-full: install  ## every fault, promise and kernel there is (hours); docs/fault-suite.md keeps the result
 	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py tests/kernel/test_ladder.py tests/kernel/test_boost.py tests/kernel/test_recognition.py tests/kernel/test_unit.py tests/kernel/test_thread_storm.py tests/kernel/test_trace_backends.py tests/kernel/test_training.py tests/kernel/test_enforcing_page.py --kernel --all-faults; \
@@ -96,7 +96,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
-	$(BIN)/pytest -q tests/kubernetes tests/density --kube $(SELECTED)
+	$(BIN)/pytest -q tests/kubernetes tests/density --kube -o cache_dir=build/pytest-kube $(SELECTED)
 
 e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
 	@kube/build kubelet >/dev/null
