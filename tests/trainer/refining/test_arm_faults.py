@@ -37,6 +37,7 @@ class FaultyDoor:
     in_force: set[str] = field(factory=set)
     enters_safe_mode: bool = True
     late_looks: int = 0
+    looks: int = 0
     old: list[Look] = field(factory=list)
 
     def begin(self, profile, seconds):  # noqa: ARG002 - as the door
@@ -67,7 +68,8 @@ class FaultyDoor:
         return "" if self.state.mode == SAFE_MODE else self.state.mode
 
     def look(self):
-        return self.old.pop() if self.old else self.state
+        self.looks += 1
+        return self.old.pop() if self.old else evolve(self.state, at=str(self.looks))
 
     def obstacle(self, trial, profile_id, sizes):  # noqa: ARG002 - as the door
         assert trial in self.in_force
@@ -146,23 +148,15 @@ def test_an_agent_that_left_its_mode_ends_the_run(door, guardian):
         ({"events": {"engine_ejected": [9]}}, "the engine was ejected"),
     ],
 )
-def test_a_guard_ends_the_trial(door, guardian, fault, why):
+def test_a_guard_ends_the_trial_and_a_benchmark_that_still_runs(door, guardian, fault, why):
     for name, value in fault.items():
         setattr(door, name, value)
 
-    reading = arms(door, guardian).answer(visit(START))
+    reading = arms(door, guardian, "sleep 300").answer(visit(START))
 
     assert reading.verdict is Verdict.ENDED
     assert why in reading.why
     assert door.in_force == set()
-
-
-def test_a_guard_ends_a_benchmark_that_still_runs(door, guardian):
-    door.events = {"engine_ejected": [9]}
-
-    reading = arms(door, guardian, "sleep 300").answer(visit(START))
-
-    assert reading.why == "the engine was ejected"
 
 
 def test_an_ejection_ends_one_trial_and_not_those_after_it(door, guardian):

@@ -240,7 +240,8 @@ class Arms:
             return "the engine was ejected"
         if is_baseline:
             self.guards.learn(look)
-        return self.guards.judged(look, is_stock=self._is_stock)
+        arm = self._current.key if self._current is not None else ""
+        return self.guards.judged(look, arm, is_stock=self._is_stock)
 
 
 def require_wanted(aborted: Callable[[], str]) -> None:
