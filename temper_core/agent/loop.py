@@ -318,6 +318,7 @@ class Agent:
         parts = self._parts
         parts.manager.stopping()
         with ExitStack() as ending:
+            ending.callback(parts.manager.close)
             if parts.watchdog is not None:
                 ending.callback(parts.watchdog.end)
             watchers = (parts.observer.close, parts.instruments.close)

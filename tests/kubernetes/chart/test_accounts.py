@@ -380,6 +380,7 @@ REFUSED_OF_EVENTS = {
     "a long field": {
         "involvedObject": {"kind": "Pod", "namespace": "kube-system", "fieldPath": LONG}
     },
+    "a long name": {"metadata": {"namespace": "kube-system", "name": LONG}},
     "a long beginning of a name": {"metadata": {"namespace": "kube-system", "generateName": LONG}},
     "labels": {"metadata": {"namespace": "kube-system", "generateName": "a", "labels": {"a": "b"}}},
     "finalizers": {
