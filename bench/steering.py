@@ -10,21 +10,34 @@ kernel's own count of the hooks' time (kernel.bpf_stats_enabled) is printed besi
 import ctypes
 import os
 import statistics
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from bpf_programs import counted_by_kernel, mean_run_ns, report
 from observe_tick import threads_running
 
 from temper_core.bpf import maps
+from temper_core.node.cgroups import CgroupTree, detect_cgroups
+from temper_core.node.topology import read_machine
+from temper_core.records.layers import Layer
+from temper_core.records.plans import LayerPlan
+from temper_core.records.steering import FIXED_HINTS
+from temper_core.records.tiers import LayerKind
+from temper_core.settings.models import SchedulerSettings
 from temper_core.steering.kernel import HINTS, KernelRule, Policy, SteeringKernel
+from temper_core.steering.opening import open_steerer
+from temper_core.steering.steerer import Steerer
 
 PR_SET_NAME = 15
 SYS_PIDFD_OPEN = 434
 PIDFD_THREAD = os.O_EXCL
+TURNS_S = 30.0
 RENAMES, FORKS, WRITES = 20_000, 150, 2_000
 LIBC = ctypes.CDLL(None, use_errno=True)
 RULES = tuple(KernelRule(number, comm=f"prefix-{number:02}-") for number in range(20, 32))
@@ -138,6 +151,49 @@ def resteer_ms(rounds: int) -> dict[str, float]:
     }
 
 
+@contextmanager
+def steering() -> Iterator[Steerer]:
+    """Steer with a pin in a BPF file system of its own. Two plain rules, none in user space."""
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        mounted = directory / "bpf"
+        mounted.mkdir()
+        subprocess.run(["mount", "-t", "bpf", "bpf", mounted], check=True)
+        try:
+            settings = SchedulerSettings(steering_pin=str(mounted / "temper/hints"))
+            steerer = open_steerer(settings, CgroupTree(detect_cgroups().unified), directory)
+            try:
+                yield steerer
+            finally:
+                steerer.close()
+        finally:
+            subprocess.run(["umount", "--lazy", mounted], check=True)
+
+
+def whole_turns(seconds: float) -> dict[str, float]:
+    """Return the CPU time of an agent's turns of steering, with the pauses that they ask for."""
+    layers = tuple(Layer(name, LayerKind.OPEN, ()) for name in FIXED_HINTS)
+    plan = LayerPlan(read_machine(), layers, hints=FIXED_HINTS)
+    took, pauses = [], []
+    with steering() as steerer:
+        steerer.ready(plan)
+        began = time.monotonic()
+        while (now := time.monotonic()) < began + seconds:
+            cpu_began = time.thread_time()
+            pauses.append(steerer.turn(now))
+            took.append(time.thread_time() - cpu_began)
+            time.sleep(pauses[-1])
+        passed = time.monotonic() - began
+        threads = steerer.state.threads
+    return {
+        "threads": threads,
+        "turn_cpu_ms": round(statistics.median(took) * 1e3, 2),
+        "pause_s": round(statistics.median(pauses), 2),
+        "percent_of_a_core": round(sum(took) / passed * 100, 3),
+        "percent_at_one_a_second": round(statistics.median(took) * 100, 3),
+    }
+
+
 def measure(threads: int, rounds: int) -> dict[str, Any]:
     """Measure everything once."""
     figures: dict[str, Any] = {
@@ -148,6 +204,7 @@ def measure(threads: int, rounds: int) -> dict[str, Any]:
     with threads_running(threads, 0):
         figures["hint"] = us_per_hint()
         figures["resteer"] = resteer_ms(rounds)
+        figures["turns"] = whole_turns(TURNS_S)
     return figures
 
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 from bench.enforcing.account import Reading
 from bench.enforcing.stand_in import inside, write_engine
@@ -166,7 +167,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--records", type=Path, required=True, help="file to append records to")
     made.add_argument("--temper", type=Path, default=Path(sys.executable).parent / "temper")
     made.add_argument("--cgroup-root", type=Path, default=detect_cgroups().unified)
-    made.add_argument("--directory", type=Path, default=Path("/run/enforcing"), help="its files")
+    # Not below /run, which the stand-in's namespace hides.
+    directory = Path(gettempdir()) / "enforcing"
+    made.add_argument("--directory", type=Path, default=directory, help="its files")
     made.add_argument("--arms", nargs="+", choices=MODES, default=list(MODES))
     made.add_argument("--threads", nargs="+", type=int, default=[100, 1_000, 5_000])
     made.add_argument("--seconds", type=float, default=60.0, help="of each measurement")
