@@ -1,13 +1,18 @@
 import json
+import threading
+import time
 
 import pytest
 from structlog.testing import capture_logs
 
 from temper_core.errors import InputError, MachineError
+from temper_core.node import file_source
+from temper_core.node.podlist_file import read_pod_file
 from temper_core.node.sources import builtin_pod_sources
 from tests.core.node.trees import make_cgroup
 from tests.podlists import NODE, make_podlist
 
+PATIENCE_S = 30.0
 UID = "8f1c2d3e-4a5b-6c7d-8e9f-0a1b2c3d4e5f"
 
 
@@ -40,6 +45,35 @@ def listed(host, tmp_path):
             return source.open(host.context(file=str(self.path), node=node))
 
     return Listed()
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Have each list read for as long as *large* is not set, as one of 100 MB may."""
+    is_read = threading.Event()
+
+    def reads(*arguments, **options):
+        assert is_read.wait(PATIENCE_S)
+        return read_pod_file(*arguments, **options)
+
+    monkeypatch.setattr(file_source, "WAIT_S", 0.0)
+    monkeypatch.setattr(file_source, "read_pod_file", reads)
+    yield is_read
+    is_read.set()
+
+
+def until_read(source):
+    """Return the pods as soon as nothing is read any more."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            pods = source.pods()
+        except MachineError:
+            pods = None
+        if pods is not None and source.stale() is None:
+            return pods
+        time.sleep(0.01)
+    raise AssertionError("the list is still being read")
 
 
 def names(pods):
@@ -164,3 +198,33 @@ def test_a_closed_source_reads_its_file_again(listed):
     source.close()
 
     assert source.pods() == before
+
+
+def test_a_list_that_takes_longer_than_a_call_may_is_read_meanwhile(listed, large):
+    listed.write(pod_list("a"))
+    source = listed.open()
+
+    for _ in range(2):
+        with pytest.raises(MachineError, match=r"pods\.json: is being read, for \d+ s by now"):
+            source.pods()
+    large.set()
+
+    assert names(until_read(source)) == ["a"]
+
+
+def test_the_last_version_stays_in_force_while_the_next_is_read(listed, large):
+    large.set()
+    listed.write(pod_list("a"))
+    source = listed.open()
+    first = until_read(source)
+    large.clear()
+    listed.write(pod_list("a", "b"))
+
+    during = [source.pods(), source.pods()]
+    stale = source.stale()
+    listed.write(pod_list("a", "b", "c"))
+    large.set()
+
+    assert during == [first, first]
+    assert "is being read" in stale.reason
+    assert names(until_read(source)) == ["a", "b", "c"]

@@ -98,6 +98,41 @@ def test_a_valid_and_trusted_certificate_is_served_for_years(memory):
     assert 150 < len(served) < 200
 
 
+@pytest.mark.parametrize("now", [START + 3651 * DAY, datetime.max.replace(tzinfo=UTC)])
+def test_an_authority_that_has_expired_is_a_problem_until_another_one_signs(memory, now):
+    keeper = memory.keeper()
+    keeper.check()
+    before, memory.now = keeper.material, now
+
+    with pytest.raises(MachineError, match=r"ca\.crt: is valid until 2036-11-18"):
+        keeper.check()
+    assert not keeper.is_trusted
+    assert keeper.material == before
+
+    young = authority(START)
+    memory.held, memory.now = entries(young), START + DAY
+    memory.trusted = {"overcommit": bundle_of(young)}
+    keeper.check()
+    assert keeper.is_trusted
+
+
+def test_a_certificate_from_elsewhere_that_has_expired_is_not_trusted(memory):
+    given = material.signed(memory.signer, TERMS, START)
+    memory.held = {
+        "tls.crt": certificates.written(given.chain),
+        "tls.key": certificates.written_key(given.key),
+    }
+    keeper = memory.keeper()
+    keeper.check()
+    assert keeper.is_trusted
+    memory.now = START + TERMS.certificate_life
+
+    with pytest.raises(MachineError, match="served was valid until 2026-12-21"):
+        keeper.check()
+
+    assert not keeper.is_trusted
+
+
 def test_another_authority_that_is_trusted_beside_the_first_signs_after_the_overlap(memory):
     keeper = memory.keeper()
     keeper.check()

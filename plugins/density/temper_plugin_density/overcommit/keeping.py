@@ -12,6 +12,7 @@ from temper_plugin_density.overcommit import material as materials
 from temper_plugin_density.overcommit.cluster import Objects
 from temper_plugin_density.overcommit.material import Authority, Material, Terms
 
+EXPIRED = "the certificate that is served was valid until {end}"
 UNTRUSTED = "the webhook configuration does not trust what is served: {names}"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -36,7 +37,10 @@ class CertificateKeeper:
         self._authority: Authority | None = None
         self.material: Material | None = None
         self.is_trusted = False
-        """Whether the configuration, when it was last read, trusted the served certificate."""
+        """Whether the configuration, when it was last read, trusted the served certificate.
+
+        False for a certificate that has expired.
+        """
 
     @property
     def authority(self) -> x509.Certificate | None:
@@ -51,7 +55,8 @@ class CertificateKeeper:
             self._read_secret()
         with _noted(problems):
             bundles = self._read_bundles()
-        self._sign_if_due(bundles)
+        with _noted(problems):
+            self._sign_if_due(bundles)
         with _noted(problems):
             self._compare(bundles)
         if problems:
@@ -99,6 +104,10 @@ class CertificateKeeper:
         self.is_trusted = bool(bundles) and not strangers
         if not self.is_trusted:
             raise MachineError(UNTRUSTED.format(names=", ".join(strangers) or "it has no webhook"))
+        end = self.material.certificate.not_valid_after_utc
+        if self._clock() >= end:
+            self.is_trusted = False
+            raise MachineError(EXPIRED.format(end=end.isoformat()))
 
     def _strangers(self, bundles: Mapping[str, bytes]) -> list[str]:
         """Return the webhooks that do not trust what is served."""

@@ -82,12 +82,20 @@ def read_given(data: Mapping[str, bytes]) -> Material:
 
 
 def signed(authority: Authority, terms: Terms, now: datetime) -> Material:
-    """Return a new certificate of *authority*, valid from *now*."""
+    """Return a new certificate of *authority*, valid from *now*.
+
+    Raises InputError if there can be none, such as of an authority that has expired.
+    """
     key = x509.make_key()
-    period = x509.ValidityPeriod(now, now + terms.certificate_life)
-    certificate = x509.make_certificate(
-        key, terms.names, period, authority.certificate, authority.key
-    )
+    try:
+        period = x509.ValidityPeriod(now, now + terms.certificate_life)
+        certificate = x509.make_certificate(
+            key, terms.names, period, authority.certificate, authority.key
+        )
+    except (ValueError, OverflowError) as error:
+        end = authority.certificate.not_valid_after_utc.isoformat()
+        problem = f"{AUTHORITY}: is valid until {end} and signs nothing at {now.isoformat()}"
+        raise InputError(problem) from error
     return Material((certificate,), key)
 
 
