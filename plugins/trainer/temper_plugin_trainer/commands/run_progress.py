@@ -31,11 +31,9 @@ class RunProgress:
         """Show what is measured next."""
         if self.journal.left:
             self._since, self._before = time.monotonic(), measured + 1
-        what = f"trial {visit.trial} of {self.plan.trials}" if visit.trial else "the tier alone"
-        self.progress.show(
-            f"{measured} measured  {what}  block {visit.block + 1}  {visit.variant.change}"
-        )
         phase = phase_of(self.plan, visit)
+        block = f"block {visit.block + 1} of {phase.blocks}"
+        self.progress.show(f"{measured} measured  {phase.name}, {block}  {visit.variant.change}")
         self.reporter.update(
             phase=phase.name,
             arm=visit.variant.change,
