@@ -19,7 +19,7 @@ from temper_core.node.podlist_file import read_pod_file
 from temper_core.records.contributions import PodSourceContext, Staleness
 from temper_core.records.pods import Pod
 
-WAIT_S = 3.0
+WAIT_S = 4.0
 """The longest wait for a version, below the 5 s of a call. Lists of up to some 40 MB are read."""
 
 Version = tuple[int, int, int]

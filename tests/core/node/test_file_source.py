@@ -47,6 +47,12 @@ def listed(host, tmp_path):
     return Listed()
 
 
+@pytest.fixture(autouse=True)
+def waited_for(monkeypatch):
+    """Have each list read within the call, on a slow machine too."""
+    monkeypatch.setattr(file_source, "WAIT_S", PATIENCE_S)
+
+
 @pytest.fixture
 def large(monkeypatch):
     """Have each list read for as long as *large* is not set, as one of 100 MB may."""
