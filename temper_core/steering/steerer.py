@@ -34,7 +34,7 @@ SOON_S = 0.1
 OWN_EVERY_S = 5.0
 """The period of searching all threads for new ones of the agent and its engines."""
 REST = 1000
-"""The pause after a walk that found nothing to do, as a multiple of its CPU time: 0.1 % of a CPU."""
+"""The pause after a walk that found nothing to do, in multiples of its CPU time: 0.1 % of a CPU."""
 MOST_PERIODS = 3
 """The longest such pause, in periods."""
 PIN_EVERY_S = 10.0

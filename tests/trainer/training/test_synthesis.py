@@ -90,6 +90,18 @@ def test_children_with_the_name_of_the_program_are_told_from_its_own_thread():
     assert not result.misplaced
 
 
+def test_a_profile_is_of_the_program_that_serves_not_of_a_busier_one_beside_it():
+    beside = thread("gzip", 2, 0.95, 1, process="gzip")
+    served = thread("redis-server", 4, 0.1, 500, process="redis-server", sleeps_in=BY_NETWORK)
+
+    both, alone = made(beside, served, program="gzip"), made(beside, program="gzip")
+
+    assert [(of.profile.id, of.profile.fingerprint.processes) for of in (both, alone)] == [
+        ("redis-server", ("redis-server",)),
+        ("gzip", ("gzip",)),
+    ]
+
+
 def test_a_request_that_is_too_small_is_told():
     assert "# the request is too small for 3 cores" in made(*map(hot, range(3)), request=1500).text
 

@@ -35,6 +35,7 @@ _GROUPS: Mapping[ThreadClass, tuple[str, str]] = {
     ThreadClass.SPORADIC: ("sporadic", "yield"),
 }
 """The name of each class in a profile, and its first treatment."""
+_SERVING = (ThreadClass.WAKE_CHAIN, ThreadClass.LATENCY_CRITICAL)
 
 
 @frozen
@@ -166,14 +167,15 @@ def _lines(
     yield "# Made by temper train synthesize, and not yet measured against the tier alone."
     yield from (f"# Not told: {printable(line)}" for line in analysis.untold)
     yield "schema_version = 1"
-    yield f"id = {_text(wanted.id or _id_of(bundle.program))}"
+    program = _program_of(bundle, parts)
+    yield f"id = {_text(wanted.id or _id_of(program))}"
     what = f"{_threads(len(bundle.threads))} by behaviour, observed for {bundle.seconds:.0f} s"
     yield f"description = {_text(what)}"
     yield from ("", "[fingerprint]")
     if wanted.images:
         yield f"images = [{', '.join(map(_text, wanted.images))}]"
-    elif bundle.program:
-        yield f"processes = [{_text(bundle.program)}]"
+    elif program:
+        yield f"processes = [{_text(program)}]"
     machine = bundle.machine
     yield from ("", "[machine_shape]", f"cores = {machine.cores}")
     yield f"threads_per_core = {machine.threads_per_core}"
@@ -258,6 +260,21 @@ def _text(value: str) -> str:
 
 def _value(value: str | bool) -> str:
     return json.dumps(value) if isinstance(value, bool) else _text(value)
+
+
+def _program_of(bundle: Bundle, parts: Sequence[_Part]) -> str:
+    """Return the name of the busiest process that serves, of the busiest of all if none does.
+
+    A sidecar that compresses may use more CPU time than the server beside it.
+    """
+    serving = {
+        tid
+        for part in parts
+        if part.kind in _SERVING
+        for group, _ in part.members
+        for tid in group.tids
+    }
+    return next((each.process for each in bundle.threads if each.tid in serving), bundle.program)
 
 
 def _id_of(program: str) -> str:
