@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from temper_core import MachineError
 from temper_plugin_trainer.refining import guardian
 from temper_plugin_trainer.refining.benchmark import Asked
 from temper_plugin_trainer.refining.benchmark_runs import Benchmark, BenchmarkError, GuardError
@@ -48,3 +49,25 @@ def test_a_failed_benchmark_has_no_group_to_end_any_more(command, limit_s, why, 
 
     assert told.lines[0].startswith("group ")
     assert guardian.watch(told.lines) == {}
+
+
+@pytest.mark.parametrize(("failures", "calls"), [(0, 1), (2, 3), (9, guardian.TRIES)])
+def test_what_a_busy_agent_does_not_end_at_once_is_tried_again(failures, calls, monkeypatch):
+    monkeypatch.setattr(guardian, "PAUSE_S", 0.0)
+    released = []
+
+    class Door:
+        def __init__(self, *_): ...
+
+        def release(self, trial):
+            released.append(trial)
+            if len(released) <= failures:
+                raise MachineError("no answer within 10 s")
+
+    monkeypatch.setattr(guardian, "Door", Door)
+    monkeypatch.setattr(guardian, "watch", lambda _: {guardian.TRIAL: "7"})
+    monkeypatch.setattr(guardian.signal, "signal", lambda *_: None)
+
+    guardian.main([])
+
+    assert released == ["7"] * calls

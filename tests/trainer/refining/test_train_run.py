@@ -78,7 +78,10 @@ class TrainRun:
 
 @pytest.fixture
 def train(agent, tmp_path):
-    return TrainRun(agent, tmp_path)
+    yield TrainRun(agent, tmp_path)
+    # What one test left would fail all after it.
+    for trial in agent.get("/trials").json()["trials"]:
+        agent.client.delete(f"/trials/{trial['id']}")
 
 
 def eventually(condition):
@@ -229,8 +232,9 @@ def test_a_killed_run_is_not_shown_for_ever(train):
 def test_others_are_seen_waiting_in_each_measurement_that_is_long_enough(train):
     slow = f"sh -c 'sleep 1.2; exec {train.benchmark}'"
 
-    train.run("--rehearse", "--trials", 1, benchmark=slow)
+    done = train.run("--rehearse", "--trials", 1, benchmark=slow)
 
+    assert done.returncode == FOUND, done.stderr
     rows = [json.loads(line) for line in train.journal[1:]]
     assert all(row["others_wait"] >= 0 for row in rows)
     kept = json.loads((train.record / "result.json").read_text())
@@ -257,11 +261,11 @@ def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # n
 
 
 def test_the_result_is_measured_against_the_stock_scheduler_on_request(train):
-    done = train.run("--rehearse", "--trials", 1, "--stock-blocks", 4, "--more-waits", 9999)
+    done = train.run("--rehearse", "--trials", 1, "--stock-blocks", 4)
 
+    assert done.returncode == FOUND, done.stderr
     measured = [json.loads(line) for line in train.journal[-8:]]
     stock = [row for row in measured if row["change"] == "the stock scheduler"]
-    assert done.returncode == FOUND, done.stderr
     assert [row["value"] for row in stock] == pytest.approx([200.0] * 4)
     report = (train.record / "REPORT.md").read_text()
     assert "The profile was measured against the stock scheduler on 4 blocks: +" in report
@@ -270,7 +274,7 @@ def test_the_result_is_measured_against_the_stock_scheduler_on_request(train):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_ends_under_the_stock_scheduler_leaves_no_request(train, number):
-    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50, "--more-waits", 9999)
+    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50)
     run = train.start(*options)
     eventually(train.stock_requesters)
     during = train.stock_requesters()

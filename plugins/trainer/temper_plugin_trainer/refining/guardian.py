@@ -9,6 +9,8 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -22,6 +24,7 @@ GROUP = "group"
 STOCK = "stock"
 REMOTE = "--remote"
 ENDS_WITHIN_S = 20.0
+TRIES, PAUSE_S = 3, 1.0
 
 
 class Guardian:
@@ -87,11 +90,18 @@ def main(arguments: list[str]) -> None:
         return
     door = Door(way_here(settings), ())
     if TRIAL in left:
-        with suppress(TemperError):
-            door.release(left[TRIAL])
+        _tried(lambda: door.release(left[TRIAL]))
     if STOCK in left:
+        _tried(lambda: door.withdraw_stock(left[STOCK]))
+
+
+def _tried(end: Callable[[], None]) -> None:
+    """Call *end* until it succeeds, ``TRIES`` times at most: a busy agent may answer too late."""
+    for _ in range(TRIES):
         with suppress(TemperError):
-            door.withdraw_stock(left[STOCK])
+            end()
+            return
+        time.sleep(PAUSE_S)
 
 
 if __name__ == "__main__":
