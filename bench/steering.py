@@ -190,7 +190,6 @@ def whole_turns(seconds: float) -> dict[str, float]:
         "turn_cpu_ms": round(statistics.median(took) * 1e3, 2),
         "pause_s": round(statistics.median(pauses), 2),
         "percent_of_a_core": round(sum(took) / passed * 100, 3),
-        "percent_at_one_a_second": round(statistics.median(took) * 100, 3),
     }
 
 
