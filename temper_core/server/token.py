@@ -16,7 +16,7 @@ class Token:
 
     path: Path | None
     _tokens: tuple[NamedToken, ...] = field(default=(), init=False, repr=False)
-    _stamp: tuple[int, int, int] | None = field(default=None, init=False)
+    _stamp: tuple[int, ...] | None = field(default=None, init=False)
     _warnings: RateLimitedLog = field(factory=RateLimitedLog, init=False)
 
     def given_by(self, authorization: str) -> NamedToken | None:
@@ -38,7 +38,7 @@ class Token:
             raise MachineError("no [server] token_file is set")
         try:
             status = self.path.stat()
-            stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+            stamp = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
             if stamp != self._stamp:
                 self._warn_if_open(self.path, status.st_mode)
                 self._tokens = read_tokens(self.path)

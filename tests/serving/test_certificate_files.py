@@ -1,6 +1,7 @@
 """A server's certificate in two files, as a mounted Secret has them."""
 
 import asyncio
+import os
 import socket
 import ssl
 import threading
@@ -143,3 +144,23 @@ def test_keeping_goes_on_after_a_file_that_cannot_be_used(files):
 async def heard(event, events):
     while event not in {entry["event"] for entry in events}:  # noqa: ASYNC110 - a log has no event
         await asyncio.sleep(0.01)
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(files):
+    written(files)
+    held = CertificateFiles.load(*files)
+    files[0].unlink()
+    os.mkfifo(files[0])
+
+    refused = []
+    taking = threading.Thread(target=lambda: refused.append(_refusal_of(held)), daemon=True)
+    taking.start()
+    taking.join(30)
+
+    assert refused == [f"{files[0]}, {files[1]}: hold no certificate with its key, unencrypted"]
+
+
+def _refusal_of(held):
+    with pytest.raises(InputError) as error:
+        held.take_up()
+    return str(error.value)

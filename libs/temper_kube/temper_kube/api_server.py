@@ -137,14 +137,21 @@ class ApiServer:
     def _items(
         self, path: str, rest: dict[str, Any], *, accept: str, until: float
     ) -> Iterator[Json]:
+        endless = MachineError(f"the API server's list does not end within {LIST_S:g} s")
+
         def request() -> Iterator[Json]:
             left_s = until - time.monotonic()
             if left_s <= 0:
-                raise MachineError(f"the API server's list does not end within {LIST_S:g} s")
+                raise endless
             return self._connection.items(path, rest, accept=accept, limit_s=left_s)
 
         with _explained_failures("GET", path):
-            yield from self._patiently(request)
+            try:
+                yield from self._patiently(request)
+            except UnreachableError as error:
+                if time.monotonic() < until:
+                    raise
+                raise endless from error
         self._is_warm = True
 
     def _ask(

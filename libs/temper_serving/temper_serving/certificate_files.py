@@ -1,6 +1,7 @@
 """The certificate of a server in two files, as a mounted Secret has them."""
 
 import asyncio
+import os
 import ssl
 from pathlib import Path
 
@@ -70,7 +71,12 @@ class CertificateFiles:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES)
+        with open(path, "rb", opener=_without_waiting) as file:
+            return file.read(MOST_BYTES) or b""
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a pipe, too, without waiting for its writer: the event loop would stand still."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -9,7 +9,7 @@ import click
 
 from temper_core.cli.profiles.sources import load_profiles, profile_sources
 from temper_core.cli.profiles.words import effect_of, given, profile_document
-from temper_core.console import print_json
+from temper_core.console import print_json, printable
 
 if TYPE_CHECKING:
     from temper_core.profiles.catalogue import ProfileCatalogue
@@ -33,7 +33,7 @@ def command(
         _print_catalogue(catalogue)
     for failure in catalogue.failures:
         profile = f" (profile {failure.profile!r})" if failure.profile else ""
-        click.echo(f"temper: {failure.source}{profile}: {failure.reason}", err=True)
+        click.echo(f"temper: {printable(failure.source)}{profile}: {failure.reason}", err=True)
     context.exit(EXIT_FINDINGS if catalogue.failures else 0)
 
 
@@ -56,7 +56,8 @@ def _print_catalogue(catalogue: "ProfileCatalogue") -> None:
         shape = given(profile.machine_shape) or "any"
         state = "no" if loaded.disabled else "yes"
         effect = effect_of(profile)
-        table.add_row(profile.id, loaded.source, shape, state, effect, groups, profile.description)
+        source = printable(loaded.source)
+        table.add_row(profile.id, source, shape, state, effect, groups, profile.description)
     console = results_console()
     console.print(table)
     for line in _disabled_lines(catalogue.profiles):
@@ -72,4 +73,5 @@ def _disabled_lines(profiles: "Iterable[LoadedProfile]") -> Iterator[str]:
             alike[loaded.source, reason].append(loaded)
     for (source, reason), disabled in alike.items():
         ids = ", ".join(loaded.profile.id for loaded in disabled)
-        yield f"{ids} ({source}): {disabled[0].disabled if len(disabled) == 1 else reason}"
+        why = disabled[0].disabled if len(disabled) == 1 else reason
+        yield f"{ids} ({printable(source)}): {why}"

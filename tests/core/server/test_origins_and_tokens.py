@@ -1,5 +1,7 @@
 """Who may act over TCP: no page of another origin, and whoever has one of the tokens."""
 
+import os
+
 import pytest
 from structlog.testing import capture_logs
 
@@ -112,3 +114,15 @@ def test_a_file_of_several_tokens_that_is_spoilt_lets_nobody_act(start, token_fi
     assert said in response.json()["error"]
     assert TOKEN not in response.text + str(logs)
     assert OTHER not in response.text + str(logs)
+
+
+def test_a_token_replaced_by_one_of_the_same_size_and_time_is_refused(start, token_file):
+    agent = start(token_file)
+    assert agent.tcp.put("/safe-mode", json=WISH, headers=bearer(TOKEN)).status_code == 200
+    times = token_file.stat()
+
+    token_file.write_text(f"{TOKEN[::-1]}\n")
+    os.utime(token_file, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+    assert agent.tcp.put("/safe-mode", json=WISH, headers=bearer(TOKEN)).status_code == 401
+    assert agent.tcp.put("/safe-mode", json=WISH, headers=bearer(TOKEN[::-1])).status_code == 200

@@ -119,9 +119,9 @@ def print_a_lot(size):
 
 def pipes():
     """Find whatever pipe there is beside standard output and standard error."""
-    for number in range(3, 20):
+    for number in sorted(int(link.name) for link in Path("/proc/self/fd").iterdir()):
         with suppress(OSError):
-            if str(Path(f"/proc/self/fd/{number}").readlink()).startswith("pipe:"):
+            if number > 2 and str(Path(f"/proc/self/fd/{number}").readlink()).startswith("pipe:"):
                 yield number
 
 
