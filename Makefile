@@ -21,7 +21,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN FAILURES
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-more test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ demo: install  ## boot a sched_ext kernel and watch temper enforce tiers on it (
 
 test-kernel: install  ## assert the same, and what follows from faults, on the same kernel
 	$(BIN)/pytest tests/kernel --kernel -o cache_dir=build/pytest-kernel $(SELECTED)
+
+test-kernel-more: install  ## churn, a trace, and the faults that take minutes, on the same kernel (half an hour)
+	$(BIN)/pytest tests/kernel --kernel --more -o cache_dir=build/pytest-kernel-more $(SELECTED)
 
 test-kernel-full: install  ## every fault, promise and kernel there is (hours); docs/fault-suite.md keeps the result
 	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py tests/kernel/test_ladder.py tests/kernel/test_boost.py tests/kernel/test_recognition.py tests/kernel/test_unit.py tests/kernel/test_thread_storm.py tests/kernel/test_trace_backends.py tests/kernel/test_training.py tests/kernel/test_enforcing_page.py --kernel --all-faults; \

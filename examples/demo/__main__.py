@@ -37,7 +37,6 @@ def main() -> None:
 
 def _live(node: Node) -> None:
     node.judge_layers()
-    trace(node)
     life.raise_priority(node)
     life.grow(node)
     life.go_through_safe_mode(node)
@@ -46,10 +45,15 @@ def _live(node: Node) -> None:
     life.restart(node)
 
 
+def _trace(node: Node) -> None:
+    node.agent.settled()
+    trace(node)
+
+
 def _saturate(node: Node) -> None:
     saturate(node, SATURATION_S)
 
 
-WALKS = {"life": _live, "saturation": _saturate, "swap": life.swap, "trace": trace}
+WALKS = {"life": _live, "saturation": _saturate, "swap": life.swap, "trace": _trace}
 
 main()

@@ -12,15 +12,11 @@ STOP = {
 SWAP = {
     "swapped": "a pod that outgrew its layer takes one warm swap of the engine",
 }
-TRACE = {
-    "traced": "a trace of the node under the engine is captured whole, without a loss",
-}
 LIFE = {
     **ATTACH,
     "cpus_as_planned": "every layer owns the whole cores that the plan gives it, none twice",
     "placed": "the pods' threads are in the layers of their tiers, counted by the engine",
     "confined": "the critical pod's threads ran on the fenced CPUs only",
-    **TRACE,
     "moved": "the pod whose priority rose is in its new layer, by the engine's own record",
     "steered": "that took hints alone: no engine was started",
     **SWAP,
@@ -39,6 +35,11 @@ LIFE = {
     "restarted": "the next agent finds nothing in its way",
     **STOP,
 }
+TRACED = {
+    **ATTACH,
+    "traced": "a trace of the node under the engine is captured whole, without a loss",
+    **STOP,
+}
 SATURATION = {
     **ATTACH,
     "system_served": "with every tier saturated the system layer is served in time",
@@ -46,4 +47,4 @@ SATURATION = {
     "still_attached": "the engine is attached throughout: the kernel did not have to eject it",
     **STOP,
 }
-CLAIMS = {**LIFE, **SATURATION}
+CLAIMS = {**LIFE, **TRACED, **SATURATION}

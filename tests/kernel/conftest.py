@@ -1,19 +1,27 @@
 """Boots one guest per walk or group of faults, for all tests of it; without ``--kernel`` all skip.
 
-Faults are played in the background while the walks are taken, so that two guests run at once at
-most.
+Each test is run by one of three targets of the Makefile. ``--more`` chooses those of
+``test-kernel-more`` instead of those of ``test-kernel``, and ``--all-faults`` chooses all.
+
+Faults and saturation are played in the background while the other walks are taken, so that two
+guests run at once at most.
 """
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.heavy import leave_to
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
-IN_EVERY_RUN = ("loading", "enforcing")
+EVERY_RUN, MORE, FULL = "test-kernel", "test-kernel-more", "test-kernel-full"
+GROUPS = {"loading": EVERY_RUN, "enforcing": MORE}
+"""The targets that play groups of faults. The others are played by ``FULL``."""
+FILES = {"test_churn.py": MORE, "test_traces.py": MORE, "test_starvation.py": MORE}
+FEWEST_CPUS = 2
 ONLY_IN_FULL = (
     "test_lint.py",
     "test_profiles.py",
@@ -36,6 +44,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="boot the sched_ext kernel; whatever keeps it from booting is then a failure",
     )
+    parser.addoption(
+        "--more", action="store_true", help="run the tests of test-kernel-more instead"
+    )
     parser.addoption("--all-faults", action="store_true", help="play the slow groups of faults too")
 
 
@@ -43,7 +54,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "fault" not in metafunc.fixturenames:
         return
     wants_all = metafunc.config.getoption("--all-faults", default=False)
-    faults = [fault for fault in known_faults() if wants_all or fault.group in IN_EVERY_RUN]
+    faults = [fault for fault in known_faults() if wants_all or fault.group in GROUPS]
     metafunc.parametrize("fault", faults, ids=[f"{each.group}:{each.id}" for each in faults])
 
 
@@ -51,33 +62,62 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # The option is known only where tests/kernel itself is named on the command line.
     is_wanted = config.getoption("--kernel", default=False)
     is_full = config.getoption("--all-faults", default=False)
+    chosen = MORE if config.getoption("--more", default=False) else EVERY_RUN
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.kernel)
-            if _is_only_in_full(item) and not (is_wanted and is_full):
-                leave_to("test-kernel-full", item, "takes long")
-            elif not is_wanted:
-                leave_to("test-kernel", item, "boots a kernel")
-    items.sort(key=lambda item: _fault_of(item) is not None)  # last: they are played meanwhile
+            target = _target_of(item)
+            if not (is_wanted and (is_full or target == chosen)):
+                leave_to(target, item, "boots a kernel" if target == EVERY_RUN else "takes long")
+    items.sort(key=_is_in_background)  # last: they are played meanwhile
 
 
-def _is_only_in_full(item: pytest.Item) -> bool:
+def _target_of(item: pytest.Item) -> str:
     fault = _fault_of(item)
-    return item.path.name in ONLY_IN_FULL or (fault is not None and fault.group not in IN_EVERY_RUN)
+    if fault is not None:
+        target = GROUPS.get(fault.group, FULL)
+        return MORE if target == EVERY_RUN and fault.takes_minutes else target
+    if item.path.name in ONLY_IN_FULL:
+        return FULL
+    is_small = _parameters_of(item).get("saturation") == FEWEST_CPUS
+    return MORE if is_small else FILES.get(item.path.name, EVERY_RUN)
 
 
 def _fault_of(item: pytest.Item) -> Fault | None:
-    parameters = getattr(item, "callspec", None)
-    found: Fault | None = parameters.params.get("fault") if parameters else None
+    found: Fault | None = _parameters_of(item).get("fault")
     return found
 
 
+def _is_in_background(item: pytest.Item) -> bool:
+    return not {"fault", "saturation"}.isdisjoint(_parameters_of(item))
+
+
+def _parameters_of(item: pytest.Item) -> Mapping[str, Any]:
+    parametrized = getattr(item, "callspec", None)
+    return parametrized.params if parametrized else {}
+
+
 @pytest.fixture(scope="session", autouse=True)
-def played(request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[Walked]]]:
-    """The groups of faults that are wanted, being played one after another."""
-    faults = filter(None, map(_fault_of, request.session.items))
+def background(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str | int, Future[Walked]]]:
+    """What is played one after another: groups of faults, and saturation by its number of CPUs."""
+    faults: dict[str, list[Fault]] = {}
+    saturated: dict[int, Path] = {}
+    for item in request.session.items:
+        if item.get_closest_marker("skip"):
+            continue
+        if (fault := _fault_of(item)) is not None:
+            faults.setdefault(fault.group, []).append(fault)
+        elif (cpus := _parameters_of(item).get("saturation")) is not None and cpus not in saturated:
+            saturated[cpus] = tmp_path_factory.mktemp("saturation")
     with ThreadPoolExecutor(1) as pool:
-        yield {group: pool.submit(play_faults, group) for group in {f.group: None for f in faults}}
+        played: dict[str | int, Future[Walked]] = {
+            group: pool.submit(play_faults, wanted) for group, wanted in faults.items()
+        }
+        for cpus, share in saturated.items():
+            played[cpus] = pool.submit(walk, share, "saturation", cpus)
+        yield played
         pool.shutdown(cancel_futures=True)
 
 
@@ -86,6 +126,13 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Walked:
     return walk(tmp_path_factory.mktemp("life"), "life", cpus=8)
 
 
-@pytest.fixture(scope="session", params=[2, 4], ids="{}-cpus".format)
-def saturation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walked:
-    return walk(tmp_path_factory.mktemp("saturation"), "saturation", cpus=request.param)
+@pytest.fixture(scope="session")
+def traced(tmp_path_factory: pytest.TempPathFactory) -> Walked:
+    return walk(tmp_path_factory.mktemp("traced"), "trace", cpus=8)
+
+
+@pytest.fixture(scope="session", params=[FEWEST_CPUS, 4], ids="{}-cpus".format)
+def saturation(
+    request: pytest.FixtureRequest, background: Mapping[str | int, Future[Walked]]
+) -> Walked:
+    return background[request.param].result()

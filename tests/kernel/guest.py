@@ -24,6 +24,7 @@ GROUP_S = 3600
 _CLAIMS = runpy.run_path(str(DEMO / "claims.py"))
 LIFE: Mapping[str, str] = _CLAIMS["LIFE"]
 SATURATION: Mapping[str, str] = _CLAIMS["SATURATION"]
+TRACED: Mapping[str, str] = _CLAIMS["TRACED"]
 ATTACH_AND_SWAP: Mapping[str, str] = {**_CLAIMS["ATTACH"], **_CLAIMS["SWAP"], **_CLAIMS["STOP"]}
 
 
@@ -53,6 +54,7 @@ class Fault:
     cpus: int
     id: str
     claim: str
+    takes_minutes: bool
 
 
 @cache
@@ -68,14 +70,15 @@ def known_faults() -> Sequence[Fault]:
     return [Fault(**json.loads(line)) for line in listed.stdout.splitlines()]
 
 
-def play_faults(group: str) -> Walked:
-    """Boot a guest and play all faults of a group in it; the report stays in build/faults."""
+def play_faults(faults: Sequence[Fault]) -> Walked:
+    """Boot a guest and play faults of one group in it. The report stays in build/faults."""
+    group, cpus = faults[0].group, faults[0].cpus
     share = PLAYED / group
     shutil.rmtree(share, ignore_errors=True)
     share.mkdir(parents=True)
-    cpus = next(fault.cpus for fault in known_faults() if fault.group == group)
     machine = ("--cpus", str(cpus), "--timeout", str(GROUP_S))
-    walked = walk_in_guest(share, machine, (*PYTHON, FAULTS, "--group", group))
+    names = (fault.id for fault in faults)
+    walked = walk_in_guest(share, machine, (*PYTHON, FAULTS, "--group", group, *names))
     (share / "output").write_text(walked.output)
     return walked
 

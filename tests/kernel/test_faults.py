@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from tests.kernel.guest import Fault, Walked
 
 
-def test_after_a_fault_the_node_is_safe(fault: Fault, played: Mapping[str, Future[Walked]]):
-    group = played[fault.group].result()
+def test_after_a_fault_the_node_is_safe(fault: Fault, background: Mapping[str, Future[Walked]]):
+    group = background[fault.group].result()
 
     outcome = group.outcomes.get(fault.id)
     assert outcome is not None, f"was not played: {fault.claim}\n{group.output}"

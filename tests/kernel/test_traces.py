@@ -8,7 +8,7 @@ import pytest
 from temper_plugin_tracer.trace.analysis.report import Report, Subject
 from temper_plugin_tracer.trace.analyzing import analyze
 from temper_plugin_tracer.trace.reading import open_trace
-from tests.kernel.guest import LIFE, Walked, assert_held
+from tests.kernel.guest import TRACED, Walked, assert_held
 from tests.tracer.trace.equal_sums import assert_equal_sums
 from tests.tracer.trace.perfetto_ui import errors_in, opened_in_ui, text_of
 
@@ -18,9 +18,9 @@ PERCENT = 5
 
 
 @pytest.fixture(scope="session")
-def path(life: Walked) -> Path:
-    assert_held("traced", LIFE, life)
-    return life.share / "x.pftrace"
+def path(traced: Walked) -> Path:
+    assert_held("traced", TRACED, traced)
+    return traced.share / "x.pftrace"
 
 
 @pytest.fixture(scope="session")
@@ -29,9 +29,9 @@ def report(path: Path) -> Report:
 
 
 @pytest.fixture(scope="session")
-def culprits(life: Walked, path: Path) -> dict[str, dict[str, int]]:
+def culprits(traced: Walked, path: Path) -> dict[str, dict[str, int]]:
     assert path.exists()
-    found: dict[str, dict[str, int]] = json.loads((life.share / "culprits.json").read_text())
+    found: dict[str, dict[str, int]] = json.loads((traced.share / "culprits.json").read_text())
     return found
 
 

@@ -9,9 +9,7 @@ from tests.kernel.guest import LIFE, PYTHON, Walked, assert_held, walk_in_guest
 UNIT = Path(__file__).parent / "unit"
 UNDER_LOAD = ("system_not_starved", "fenced_not_starved", "nobody_starved", "not_ejected")
 """The claims of the walk's minute of load, which is left out here."""
-CLAIMS = {
-    name: claim for name, claim in LIFE.items() if name not in (*UNDER_LOAD, "in_place", "traced")
-}
+CLAIMS = {name: claim for name, claim in LIFE.items() if name not in (*UNDER_LOAD, "in_place")}
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,15 @@ Table = Mapping[str, Any]
 class Fault:
     """One case. ``play`` inflicts it on a Scene and raises where what follows is not as claimed.
 
-    ``settings`` are for an agent of its own; without any, the case takes the group's.
+    ``settings`` are for an agent of its own; without any, the case takes the group's. A case that
+    takes minutes is not in every run.
     """
 
     id: str
     claim: str
     play: Play
     settings: Table = field(default_factory=dict)
+    takes_minutes: bool = False
 
 
 class Group:
@@ -37,12 +39,14 @@ class Group:
     def __iter__(self) -> Iterator[Fault]:
         return iter(self.faults)
 
-    def fault(self, claim: str, **settings: Any) -> Callable[[Play], Play]:
+    def fault(
+        self, claim: str, *, takes_minutes: bool = False, **settings: Any
+    ) -> Callable[[Play], Play]:
         """Add the decorated function, under its own name; *settings* by section."""
 
         def add(play: Play) -> Play:
             name = play.__name__.replace("_", "-")
-            self.faults.append(Fault(name, claim, play, settings))
+            self.faults.append(Fault(name, claim, play, settings, takes_minutes))
             return play
 
         return add

@@ -129,7 +129,10 @@ def restart(scene: Scene, mode: str, reason: str = "") -> None:
     claim(told["mode"] == mode and reason in told["reason"], f"not {mode}, {reason}: {told}")
 
 
-@fault("without a bpffs an agent does without hints and says why; it steers once there is one")
+@fault(
+    "without a bpffs an agent does without hints and says why; it steers once there is one",
+    takes_minutes=True,
+)
 def bpffs_missing(scene: Scene) -> None:
     stop_in_order(scene)
     with unmounted(BPFFS, "bpf"):
@@ -139,7 +142,7 @@ def bpffs_missing(scene: Scene) -> None:
     scene.wait_for("a pin", PIN.exists)
 
 
-@fault("with a read-only bpffs an agent does without hints and says why")
+@fault("with a read-only bpffs an agent does without hints and says why", takes_minutes=True)
 def bpffs_read_only(scene: Scene) -> None:
     stop_in_order(scene)
     with read_only(BPFFS):
@@ -148,7 +151,7 @@ def bpffs_read_only(scene: Scene) -> None:
     restart(scene, "hints")
 
 
-@fault("an agent trusts no directory for its pin that somebody else owns")
+@fault("an agent trusts no directory for its pin that somebody else owns", takes_minutes=True)
 def pin_directory_of_somebody(scene: Scene) -> None:
     stop_in_order(scene)
     PIN.parent.mkdir(exist_ok=True)
@@ -161,7 +164,9 @@ def pin_directory_of_somebody(scene: Scene) -> None:
     restart(scene, "hints")
 
 
-@fault("an agent replaces an empty directory that somebody else made for its pin")
+@fault(
+    "an agent replaces an empty directory that somebody else made for its pin", takes_minutes=True
+)
 def empty_pin_directory_of_somebody(scene: Scene) -> None:
     stop_in_order(scene)
     PIN.parent.mkdir(exist_ok=True)
@@ -169,7 +174,7 @@ def empty_pin_directory_of_somebody(scene: Scene) -> None:
     restart(scene, "hints")
 
 
-@fault("an agent puts its own map where it finds another's")
+@fault("an agent puts its own map where it finds another's", takes_minutes=True)
 def pin_of_somebody(scene: Scene) -> None:
     stop_in_order(scene)
     PIN.parent.mkdir(exist_ok=True)

@@ -48,7 +48,10 @@ def foreign_by_name(scene: Scene) -> None:
         claim(len(loading.engines) == 1, f"not one engine, but {loading.engines}")
 
 
-@fault("a second agent with the same settings ends with one line and disturbs nothing")
+@fault(
+    "a second agent with the same settings ends with one line and disturbs nothing",
+    takes_minutes=True,
+)
 def second_agent(scene: Scene) -> None:
     engine = scene.engine()
     scene.strike()
@@ -56,7 +59,7 @@ def second_agent(scene: Scene) -> None:
     claim(scene.safe_while_loading().engines == (engine,), "the first one's engine is gone")
 
 
-@fault("a second agent with port and socket of its own ends with one line, too")
+@fault("a second agent with port and socket of its own ends with one line, too", takes_minutes=True)
 def second_agent_elsewhere(scene: Scene) -> None:
     engine = scene.engine()
     server = {"listen": "127.0.0.1:9101", "socket": str(OWN / "second.sock")}
@@ -66,7 +69,10 @@ def second_agent_elsewhere(scene: Scene) -> None:
     claim(scene.safe_while_loading().engines == (engine,), "the first one's engine is gone")
 
 
-@fault("an agent whose port is taken loads an engine, and takes the port when it is free")
+@fault(
+    "an agent whose port is taken loads an engine, and takes the port when it is free",
+    takes_minutes=True,
+)
 def port_taken(scene: Scene) -> None:
     stop_in_order(scene)
     with socket.create_server(("127.0.0.1", 9100)):
@@ -77,7 +83,10 @@ def port_taken(scene: Scene) -> None:
     scene.safe_while_loading()
 
 
-@fault("settings that are broken during the run change nothing; a restart refuses them in one line")
+@fault(
+    "settings that are broken during the run change nothing; a restart refuses them in one line",
+    takes_minutes=True,
+)
 def settings_broken(scene: Scene) -> None:
     engine = scene.engine()
     with saying(SETTINGS, "[scheduler]\nquiet_s = 'soon'\n"):
@@ -89,7 +98,10 @@ def settings_broken(scene: Scene) -> None:
     scene.start_agent()
 
 
-@fault("a profile that is broken during the run changes nothing; a restart goes on without it")
+@fault(
+    "a profile that is broken during the run changes nothing; a restart goes on without it",
+    takes_minutes=True,
+)
 def profile_broken(scene: Scene) -> None:
     engine = scene.engine()
     with saying(PROFILES / "broken.toml", "name = ["):
@@ -139,7 +151,9 @@ def agent_stopped_in_load(scene: Scene) -> None:
     scene.safe_while_loading()
 
 
-@fault("an agent out of memory takes its engine along; the next one starts afresh")
+@fault(
+    "an agent out of memory takes its engine along; the next one starts afresh", takes_minutes=True
+)
 def agent_out_of_memory_in_load(scene: Scene) -> None:
     with caged_agent(scene) as cage:
         scene.strike()
@@ -149,7 +163,10 @@ def agent_out_of_memory_in_load(scene: Scene) -> None:
     scene.start_agent()
 
 
-@fault("an agent that is interrupted by SIGINT while its engine loads ends in order")
+@fault(
+    "an agent that is interrupted by SIGINT while its engine loads ends in order",
+    takes_minutes=True,
+)
 def agent_interrupted_in_load(scene: Scene) -> None:
     scene.strike()
     scene.agent.send(signal.SIGINT)
@@ -158,7 +175,7 @@ def agent_interrupted_in_load(scene: Scene) -> None:
     scene.start_agent()
 
 
-@fault("what dead agents and engines left misleads no new one")
+@fault("what dead agents and engines left misleads no new one", takes_minutes=True)
 def state_stale(scene: Scene) -> None:
     scene.agent.kill()
     scene.expect("everybody gone", lambda seen: seen.is_stock)
@@ -169,7 +186,7 @@ def state_stale(scene: Scene) -> None:
     claim(not (RUN / "engine-99.json").exists(), "an old configuration is still there")
 
 
-@fault("a stop while an engine loads ends with exit code 0 and leaves nothing")
+@fault("a stop while an engine loads ends with exit code 0 and leaves nothing", takes_minutes=True)
 def agent_terminated_in_load(scene: Scene) -> None:
     scene.strike()
     stop_in_order(scene)

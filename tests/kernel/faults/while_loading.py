@@ -79,6 +79,7 @@ def engine_floods_in_load(scene: Scene) -> None:
 @fault(
     "an engine that hangs while it loads is ended at its deadline",
     scheduler={"start_deadline_s": 12.0},
+    takes_minutes=True,
 )
 def engine_hangs_in_load(scene: Scene) -> None:
     scene.strike()
@@ -88,6 +89,7 @@ def engine_hangs_in_load(scene: Scene) -> None:
 @fault(
     "an engine that is stopped while it loads is ended at its deadline",
     scheduler={"start_deadline_s": 12.0},
+    takes_minutes=True,
 )
 def engine_stopped_in_load(scene: Scene) -> None:
     signal_engine(scene, signal.SIGSTOP)
@@ -95,7 +97,8 @@ def engine_stopped_in_load(scene: Scene) -> None:
 
 
 @fault(
-    "an engine that is deaf to SIGTERM while it loads is gone at once when safe mode is asked for"
+    "an engine that is deaf to SIGTERM while it loads is gone at once when safe mode is asked for",
+    takes_minutes=True,
 )
 def engine_deaf_in_load(scene: Scene) -> None:
     scene.ring("deaf")
@@ -145,6 +148,7 @@ def plan_refused(scene: Scene) -> None:
 @fault(
     "a node whose engine fails again and again gives up, until somebody goes through safe mode",
     scheduler={"crash_budget": 3, "backoff_s": 0.2},
+    takes_minutes=True,
 )
 def crash_budget_used_up(scene: Scene) -> None:
     scene.ring("crash")
@@ -167,6 +171,7 @@ def safe_mode_in_load(scene: Scene) -> None:
 @fault(
     "safe mode asked for during a back-off holds; taken back, all is forgiven",
     scheduler={"backoff_s": 300.0, "backoff_limit_s": 600.0},
+    takes_minutes=True,
 )
 def safe_mode_in_back_off(scene: Scene) -> None:
     scene.ring("crash")
@@ -179,7 +184,7 @@ def safe_mode_in_back_off(scene: Scene) -> None:
     safe_mode("off")
 
 
-@fault("safe mode asked for on a full disk holds")
+@fault("safe mode asked for on a full disk holds", takes_minutes=True)
 def disk_full(scene: Scene) -> None:
     with full(STATE):
         scene.strike()
@@ -193,7 +198,7 @@ def disk_full(scene: Scene) -> None:
         safe_mode("off")
 
 
-@fault("an agent that cannot read who asked for safe mode keeps to it")
+@fault("an agent that cannot read who asked for safe mode keeps to it", takes_minutes=True)
 def state_garbled(scene: Scene) -> None:
     stop_in_order(scene)
     STATE.mkdir(exist_ok=True)
