@@ -51,15 +51,16 @@ def remember(name: str, text: str) -> None:
 
 
 def _is_own_place(directory: str) -> bool:
-    """Whether *directory* and all above it are this user's or root's, as far as they exist."""
-    place = os.path.abspath(directory)  # noqa: PTH100 - the same
-    while True:
-        if os.path.lexists(place) and os.lstat(place).st_uid not in {0, os.geteuid()}:
-            return False
-        above = os.path.dirname(place)  # noqa: PTH120 - the same
-        if above == place:
-            return True
-        place = above
+    """Whether no other user may change *directory* or what is above it, as far as they exist.
+
+    In a place such as /tmp another user could put a link there at any moment.
+    """
+    from pathlib import Path
+
+    from temper_core.directory_tree import nearest_existing
+    from temper_core.foreign_writers import foreign_writer
+
+    return not foreign_writer(nearest_existing(Path(directory).absolute()))
 
 
 def _private(path: str, flags: int) -> int:

@@ -29,7 +29,8 @@ def join(
     by_uid = {pod.uid: pod for pod in local if pod.origin is Origin.KUBERNETES}
     uids = {pod.uid for pod in (*listed.pods, *listed.waiting)}
     here = [pod for pod in listed.pods if pod.uid not in vanished]
-    here += [pod for pod in listed.leaving if pod.uid in by_uid.keys() - uids]
+    unlisted = by_uid.keys() - uids
+    here += [pod for pod in listed.leaving if pod.uid in unlisted]
     here += [pod for pod in listed.waiting if pods is None or pod.uid in by_uid]
     placed_pods = [_with(pod, by_uid.get(pod.uid)) for pod in here]
     known = uids | {pod.uid for pod in listed.leaving} | listed.ended

@@ -148,8 +148,9 @@ def _listed(pods: Mapping[str, _Known]) -> Listed:
     by_uid = {known.pod.uid: known.pod for known in holders.values() if known.pod}
     leaving = {known.pod.uid for known in holders.values() if known.pod and known.is_leaving}
     waiting = {known.pod.uid for known in holders.values() if known.pod and known.is_waiting}
+    others = leaving | waiting
     return Listed(
-        tuple(pod for uid, pod in by_uid.items() if uid not in leaving | waiting),
+        tuple(pod for uid, pod in by_uid.items() if uid not in others),
         frozenset(uid for uid, known in pods.items() if known.pod is None),
         tuple(pod for uid, pod in by_uid.items() if uid in leaving),
         {known.pod.uid: uid for uid, known in holders.items() if known.pod},

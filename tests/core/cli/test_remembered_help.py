@@ -67,6 +67,16 @@ def test_a_link_of_another_user_leads_nowhere(home, tmp_path):
     assert [path.name for path in files.iterdir()] == ["precious"]
 
 
+@pytest.mark.parametrize("mode", [0o1777, 0o777])
+def test_nothing_is_kept_where_every_user_may_put_a_link(home, mode):
+    """As with HOME=/tmp. A link may come after any look, and lead the removal of texts to files."""
+    home.chmod(mode)
+
+    remember("help", "how to use it\n")
+
+    assert not list(home.iterdir())
+
+
 @as_root
 def test_a_text_of_another_user_is_not_shown(home):
     remember("help", "how to use it\n")

@@ -2,8 +2,11 @@
 
 import os
 import stat
+import subprocess
+import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -86,3 +89,44 @@ def test_nothing_stays_when_the_block_raises(tmp_path):
         raise ZeroDivisionError
 
     assert not list(tmp_path.iterdir())
+
+
+EXCHANGE = """
+import ctypes, sys
+one, other = map(str.encode, sys.argv[1:])
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # include/uapi/linux/fcntl.h, include/uapi/linux/fs.h
+while ctypes.CDLL(None).renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE) == 0:
+    pass
+"""
+
+
+@contextmanager
+def exchanged_all_the_time(one, other) -> Iterator[None]:
+    """Let two names change places, as the owner of their directory may."""
+    with subprocess.Popen([sys.executable, "-c", EXCHANGE, one, other]) as exchanging:
+        try:
+            yield
+            assert exchanging.poll() is None
+        finally:
+            exchanging.kill()
+
+
+def test_a_pipe_that_is_exchanged_for_a_link_leads_to_no_other_file(tmp_path):
+    precious, out, link = (tmp_path / name for name in ("precious", "out", "link"))
+    precious.write_bytes(b"precious")
+    os.mkfifo(out)
+    link.symlink_to(precious)
+    reader = os.open(out, os.O_RDWR | os.O_NONBLOCK)  # or opening it would wait for a reader
+
+    written = refused = 0
+    with exchanged_all_the_time(out, link):
+        while written < 50 or refused < 50:
+            try:
+                with written_whole(out) as file:
+                    file.write(b"t")
+                written += 1
+            except InputError:
+                refused += 1
+
+    os.close(reader)
+    assert precious.read_bytes() == b"precious"

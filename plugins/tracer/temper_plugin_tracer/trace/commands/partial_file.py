@@ -1,12 +1,16 @@
 """Files that appear when they are whole."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from temper_core import InputError
+
+HANDLE = os.O_PATH | os.O_CLOEXEC
+"""Flags of a descriptor that stands for a file and opens nothing."""
 
 
 @contextmanager
@@ -17,8 +21,9 @@ def written_whole(out: Path) -> Iterator[IO[bytes]]:
     removed if the block raises. A device or a pipe, such as ``/dev/null``, keeps its place and is
     written itself. Raises InputError if *out* cannot be written, or is a link to anything else.
     """
-    if _is_special(out):
-        with _written_itself(out) as file:
+    handle = _special(out)
+    if handle is not None:
+        with _written_itself(handle, out) as file:
             yield file
         return
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
@@ -33,21 +38,53 @@ def written_whole(out: Path) -> Iterator[IO[bytes]]:
             partial.unlink(missing_ok=True)
 
 
-def _is_special(out: Path) -> bool:
-    """Whether *out* is a device or a pipe. Raises InputError for a link that is not followed."""
+def _special(out: Path) -> int | None:
+    """Return a handle of the device or the pipe at *out*, None for anything else.
+
+    The handle keeps its file, whatever the owner of the directory puts in its place. Raises
+    InputError for a link that is not followed.
+    """
     try:
-        is_special = out.exists() and not out.is_file()
-        if out.is_symlink() and not (is_special and out.lstat().st_uid in {0, os.geteuid()}):
-            raise InputError(f"{out}: is a link; name the file itself")
+        handle = os.open(out, HANDLE | os.O_NOFOLLOW)
+        if stat.S_ISLNK(os.fstat(handle).st_mode):
+            return _end_of_link(handle, out)
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from error
-    return is_special
+    return None
+
+
+def _end_of_link(link: int, out: Path) -> int:
+    """Return a handle of what *link* leads to. Close the link. Raises InputError, OSError."""
+    try:
+        is_own = os.fstat(link).st_uid in {0, os.geteuid()}
+        target = out.parent / os.readlink("", dir_fd=link)
+    finally:
+        os.close(link)
+    handle = -1
+    if is_own:
+        with suppress(FileNotFoundError):
+            handle = os.open(target, HANDLE)
+    if handle >= 0 and not stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    if handle >= 0:
+        os.close(handle)
+    raise InputError(f"{out}: is a link; name the file itself")
 
 
 @contextmanager
-def _written_itself(out: Path) -> Iterator[IO[bytes]]:
+def _written_itself(handle: int, out: Path) -> Iterator[IO[bytes]]:
+    """Open the file of *handle*, which is closed. A handle itself cannot be written (open(2))."""
     try:
-        with out.open("wb", buffering=0) as file:
+        try:
+            descriptor = os.open(f"/proc/self/fd/{handle}", os.O_WRONLY | os.O_CLOEXEC)
+        finally:
+            os.close(handle)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
             yield file
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from error
