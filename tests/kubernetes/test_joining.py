@@ -1,5 +1,7 @@
 """Who is who: pods of the API server and cgroups of the host."""
 
+from types import SimpleNamespace
+
 import pytest
 from attrs import evolve
 from hypothesis import given, settings
@@ -264,3 +266,18 @@ def test_whatever_the_order_of_changes_what_is_known_is_what_there_is(changes):
     running = {n: i["spec"]["priority"] for n, i in there.items() if "status" not in i}
     assert {pod.name: pod.priority for pod in listing.now().pods} == running
     assert listing.now().ended == {f"uid-{n}" for n, i in there.items() if "status" in i}
+
+
+@pytest.mark.timeout(60)
+def test_a_hundred_thousand_pending_pods_are_not_compared_with_each_other(listing, monkeypatch):
+    """Any author of pods can name a node. The limit is of a hang: comparing takes minutes."""
+    uids = [f"pod-{number}" for number in range(100_000)]
+    made = iter([SimpleNamespace(uid=uid, key=uid) for uid in uids])
+    monkeypatch.setattr(
+        "temper_plugin_kubernetes.listing.read_pod_object", lambda *_, **__: next(made)
+    )
+    listing.replaced({"metadata": {"uid": uid}, "status": {"phase": "Pending"}} for uid in uids)
+
+    listed = listing.now()
+
+    assert (len(listed.waiting), listed.pods, listed.leaving) == (100_000, (), ())
