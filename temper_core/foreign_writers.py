@@ -1,11 +1,9 @@
 """Checks which other users may change a file that this process trusts."""
 
-import errno
 import os
 import stat
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 ACCESS_LIST = "system.posix_acl_access"
@@ -23,19 +21,18 @@ def foreign_writer(path: Path) -> str:
 
     Links are followed, and each of them may lead through directories of its own. A user that may
     write one of these may replace the file or the link, unless the directory is sticky (inode(7)),
-    as /tmp is. For a missing file the result is empty.
+    as /tmp is. A missing file is changed by those who may make one of its name, in a sticky
+    directory too: they may have removed it for this look.
     """
-    try:
-        *above, target = _steps(path)
-    except OSError:
-        return ""
+    *above, target = _steps(path)
     return next(_writers(target, reversed(above)), "")
 
 
 def _steps(path: Path) -> Iterator[Path]:
     """Yield the directories and links that *path* leads through, and its file as the last.
 
-    They are those of path_resolution(7). Raises OSError if one is missing, or with too many links.
+    They are those of path_resolution(7). Where one is missing or cannot be looked at, the last is
+    the directory in which it would be, and so after too many links.
     """
     place, names, links = Path("/"), [*reversed(path.absolute().parts[1:])], 0
     yield place
@@ -45,35 +42,42 @@ def _steps(path: Path) -> Iterator[Path]:
             place = place.parent
             continue
         step = place / name
-        is_link = stat.S_ISLNK(step.lstat().st_mode)
+        try:
+            is_link = stat.S_ISLNK(step.lstat().st_mode)
+            target = step.readlink() if is_link else None
+        except OSError:
+            yield place
+            return
         yield step
-        if not is_link:
+        if target is None:
             place = step
             continue
         links += 1
         if links > MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
-        target = step.readlink()
+            yield place
+            return
         place = Path("/") if target.is_absolute() else place
         names += reversed(target.parts[1:] if target.is_absolute() else target.parts)
 
 
 def _writers(target: Path, above: Iterable[Path]) -> Iterator[str]:
     for place in (target, *above):
-        with suppress(OSError):
+        try:
             status = place.lstat()
-            is_above = place != target
-            if status.st_uid not in (0, os.geteuid()):
-                yield f"user {status.st_uid} owns {place}"
-            if stat.S_ISLNK(status.st_mode):  # every link has the mode 0777
-                continue
-            if is_above and status.st_mode & stat.S_ISVTX:
-                continue
-            if status.st_mode & stat.S_IWOTH:
-                yield f"every user may write {place}"
-            if status.st_mode & stat.S_IWGRP and status.st_gid not in (0, os.getegid()):
-                yield f"group {status.st_gid} may write {place}"
-            yield from _listed_writers(place)
+        except OSError:  # it was there a moment ago
+            yield f"somebody removes {place}"
+            continue
+        if status.st_uid not in (0, os.geteuid()):
+            yield f"user {status.st_uid} owns {place}"
+        if stat.S_ISLNK(status.st_mode):  # every link has the mode 0777
+            continue
+        if place != target and status.st_mode & stat.S_ISVTX:
+            continue
+        if status.st_mode & stat.S_IWOTH:
+            yield f"every user may write {place}"
+        if status.st_mode & stat.S_IWGRP and status.st_gid not in (0, os.getegid()):
+            yield f"group {status.st_gid} may write {place}"
+        yield from _listed_writers(place)
 
 
 def _listed_writers(place: Path) -> Iterator[str]:

@@ -57,10 +57,9 @@ def _is_own_place(directory: str) -> bool:
     """
     from pathlib import Path
 
-    from temper_core.directory_tree import nearest_existing
     from temper_core.foreign_writers import foreign_writer
 
-    return not foreign_writer(nearest_existing(Path(directory).absolute()))
+    return not foreign_writer(Path(directory))
 
 
 def _private(path: str, flags: int) -> int:

@@ -2,6 +2,7 @@
 
 import os
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -138,3 +139,33 @@ def test_who_may_only_read_by_an_access_control_list_is_not_named(file, rights, 
     set_access_list(file, USER, OTHER, rights, mask)
 
     assert foreign_writer(file) == ""
+
+
+@pytest.mark.parametrize("way", ["agent.toml", "missing/agent.toml"])
+@pytest.mark.parametrize("mode", [0o777, 0o1777])
+def test_whoever_may_make_a_missing_file_is_named(tmp_path, way, mode):
+    """The file may have been removed for the time of this look alone."""
+    tmp_path.chmod(mode)
+
+    assert foreign_writer(tmp_path / way) == f"every user may write {tmp_path}"
+
+
+def test_a_link_to_what_another_user_may_make_counts(tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o1777)
+    (tmp_path / "link").symlink_to(tmp_path / "open/agent.toml")
+
+    assert foreign_writer(tmp_path / "link") == f"every user may write {tmp_path / 'open'}"
+
+
+def test_a_file_that_vanishes_between_two_looks_is_not_trusted(file, monkeypatch):
+    look, looks = Path.lstat, iter((True, False))
+
+    def looked(path):
+        if path == file and not next(looks):
+            file.unlink()
+        return look(path)
+
+    monkeypatch.setattr(Path, "lstat", looked)
+
+    assert foreign_writer(file) == f"somebody removes {file}"

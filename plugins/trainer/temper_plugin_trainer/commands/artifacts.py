@@ -25,8 +25,7 @@ def _require_own(directory: Path) -> None:
 
     Links of such a user could lead what is written there to any file.
     """
-    known = next(place for place in (directory, *directory.absolute().parents) if place.exists())
-    if who := foreign_writer(known):
+    if who := foreign_writer(directory):
         raise InputError(
             f"--artifacts: {printable(who)}, so links there could lead the record to other files; "
             "name a directory that only this user or root may write"
