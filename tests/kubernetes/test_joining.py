@@ -272,7 +272,7 @@ def test_whatever_the_order_of_changes_what_is_known_is_what_there_is(changes):
 def test_a_hundred_thousand_pending_pods_are_not_compared_with_each_other(listing, monkeypatch):
     """Any author of pods can name a node. The limit is of a hang: comparing takes minutes."""
     uids = [f"pod-{number}" for number in range(100_000)]
-    made = iter([SimpleNamespace(uid=uid, key=uid) for uid in uids])
+    made = iter([SimpleNamespace(uid=uid, key=uid, annotations={}) for uid in uids])
     monkeypatch.setattr(
         "temper_plugin_kubernetes.listing.read_pod_object", lambda *_, **__: next(made)
     )
@@ -281,3 +281,14 @@ def test_a_hundred_thousand_pending_pods_are_not_compared_with_each_other(listin
     listed = listing.now()
 
     assert (len(listed.waiting), listed.pods, listed.leaving) == (100_000, (), ())
+
+
+def test_annotations_of_any_size_are_not_kept(listing):
+    """The API server takes 256 KiB of each pod, and any author of pods can name this node."""
+    short = {"temper.codes/workload-profile": "nginx"}
+    large = {f"made-{number}": "x" * 40_000 for number in range(6)}
+    listing.replaced([item("uid-web", annotations=large | short)])
+
+    (pod,) = listing.now().pods
+
+    assert pod.annotations == short

@@ -12,6 +12,9 @@ from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
 
 MOST_WARNINGS = 20
+MOST_ANNOTATION_CHARACTERS = 16 * 1024
+"""Of a pod's annotations that are kept, the short ones first. The API server takes 256 KiB, of any
+number of pods that name this node."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -127,11 +130,25 @@ def _known(item: Json, metadata: Json, doubted: Callable[[str], object]) -> _Kno
     source = f"pod {metadata.get('name')}"
     if metadata.get("deletionTimestamp") is None:
         pod = read_pod_object(item, source=source, doubted=doubted)
-        return _Known(pod, claim_rank(item), is_waiting=_is_pending(item))
+        return _Known(_kept(pod), claim_rank(item), is_waiting=_is_pending(item))
     kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
     pod = read_pod_object({**item, "metadata": kept}, source=source, doubted=doubted)
     # A replacement pod makes the same request again: both together would not fit.
-    return _Known(_asking_nothing(pod), claim_rank(item), is_leaving=True)
+    return _Known(_kept(_asking_nothing(pod)), claim_rank(item), is_leaving=True)
+
+
+def _kept(pod: Pod | None) -> Pod | None:
+    """Return *pod* with annotations within ``MOST_ANNOTATION_CHARACTERS``."""
+    if pod is None:
+        return None
+    kept: dict[str, str] = {}
+    left = MOST_ANNOTATION_CHARACTERS
+    for name, value in sorted(pod.annotations.items(), key=lambda each: len(each[0] + each[1])):
+        left -= len(name) + len(value)
+        if left < 0:
+            break
+        kept[name] = value
+    return pod if len(kept) == len(pod.annotations) else evolve(pod, annotations=kept)
 
 
 def _asking_nothing(pod: Pod | None) -> Pod | None:
