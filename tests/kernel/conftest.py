@@ -20,7 +20,12 @@ from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 EVERY_RUN, MORE, FULL = "test-kernel", "test-kernel-more", "test-kernel-full"
 GROUPS = {"loading": EVERY_RUN, "enforcing": MORE}
 """The targets that play groups of faults. The others are played by ``FULL``."""
-FILES = {"test_churn.py": MORE, "test_traces.py": MORE, "test_starvation.py": MORE}
+FILES = {
+    "test_churn.py": MORE,
+    "test_traces.py": MORE,
+    "test_starvation.py": MORE,
+    "test_vm_run.py": MORE,
+}
 FEWEST_CPUS = 2
 ONLY_IN_FULL = (
     "test_lint.py",
