@@ -273,10 +273,11 @@ def test_a_hundred_thousand_pending_pods_are_not_compared_with_each_other(listin
     """Any author of pods can name a node. The limit is of a hang: comparing takes minutes."""
     uids = [f"pod-{number}" for number in range(100_000)]
     made = iter([SimpleNamespace(uid=uid, key=uid, annotations={}) for uid in uids])
+    status = {"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"}
     monkeypatch.setattr(
         "temper_plugin_kubernetes.listing.read_pod_object", lambda *_, **__: next(made)
     )
-    listing.replaced({"metadata": {"uid": uid}, "status": {"phase": "Pending"}} for uid in uids)
+    listing.replaced({"metadata": {"uid": uid}, "status": status} for uid in uids)
 
     listed = listing.now()
 
@@ -292,3 +293,41 @@ def test_annotations_of_any_size_are_not_kept(listing):
     (pod,) = listing.now().pods
 
     assert pod.annotations == short
+
+
+def waiting(uid, **changes):
+    """A pod that its author has made with as many and as large containers as are kept."""
+    containers = [{"name": f"c{number}", "image": "x" * 512} for number in range(256)]
+    return {
+        **item(uid, uid, containers=containers),
+        "status": {"phase": "Pending", **changes},
+    }
+
+
+def test_of_pods_that_no_kubelet_has_accepted_only_so_many_are_kept(listing):
+    """Any author of pods can name this node, and any number of them."""
+    pods = [waiting(f"pod-{number}") for number in range(40)]
+
+    listing.replaced(pods)
+
+    assert 10 < len(listing.now().waiting) < 20
+
+    listing.changed("ADDED", waiting("pod-late"))
+    listing.changed("MODIFIED", waiting("pod-39", startTime="2026-01-01T00:00:00Z"))
+    listing.changed("ADDED", item("uid-web"))
+
+    assert "pod-late" not in {pod.uid for pod in listing.now().waiting}
+    assert "pod-39" in {pod.uid for pod in listing.now().waiting}
+    assert [pod.uid for pod in listing.now().pods] == ["uid-web"]
+
+    for gone in pods[:20]:
+        listing.changed("DELETED", gone)
+    listing.changed("MODIFIED", waiting("pod-late"))
+
+    assert "pod-late" in {pod.uid for pod in listing.now().waiting}
+
+
+def test_pods_of_ordinary_size_wait_by_the_hundred(listing):
+    listing.replaced({**item(f"pod-{n}"), "status": {"phase": "Pending"}} for n in range(1_000))
+
+    assert len(listing.now().waiting) == 1_000

@@ -10,11 +10,15 @@ from temper_core import DocumentError, Pod, claim_rank, read_pod_object
 from temper_kube.bounded_warnings import BoundedWarnings
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import UNREADABLE, Account
+from temper_plugin_kubernetes.pod_bounds import (
+    MOST_UNACCEPTED_CHARACTERS,
+    bounded,
+    characters,
+    is_pending,
+    is_unaccepted,
+)
 
 MOST_WARNINGS = 20
-MOST_ANNOTATION_CHARACTERS = 16 * 1024
-"""Of a pod's annotations that are kept, the short ones first. The API server takes 256 KiB, of any
-number of pods that name this node."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -40,12 +44,14 @@ class _Known:
     """One object: the pod, or None if it has ended, and whether it is being deleted or Pending.
 
     ``rank`` decides which of several pods has the cgroup that they claim. See ``claim_rank``.
+    ``unaccepted`` are the characters of a pod that no kubelet has accepted, or 0.
     """
 
     pod: Pod | None
     rank: tuple[int, str] = (0, "")
     is_leaving: bool = False
     is_waiting: bool = False
+    unaccepted: int = 0
 
 
 class Listing:
@@ -53,6 +59,8 @@ class Listing:
 
     A malformed object is counted and logged. The pod keeps its former tier and cgroup, and requests
     no CPU: the new request may be smaller, and no user may keep cores by an object of that kind.
+    Of the pods that no kubelet has accepted, those beyond ``MOST_UNACCEPTED_CHARACTERS`` are not
+    read before it has. Any author of pods can name this node, and no kubelet limits their number.
     """
 
     def __init__(self, account: Account, changed: Callable[[], None] = lambda: None) -> None:
@@ -77,10 +85,12 @@ class Listing:
         """Replace all pods."""
         before = self._pods
         after: dict[str, _Known] = {}
+        unaccepted = 0
         for item in items:
             uid = _uid(item)
-            if known := self._read(item, otherwise=before.get(uid)):
+            if known := self._read(item, otherwise=before.get(uid), unaccepted=unaccepted):
                 after[uid] = known
+                unaccepted += known.unaccepted
         self._set(after)
 
     def changed(self, kind: str, item: Json) -> None:
@@ -89,7 +99,11 @@ class Listing:
         after = dict(self._pods)
         if kind == "DELETED":
             after.pop(uid, None)
-        elif known := self._read(item, otherwise=after.get(uid)):
+        elif known := self._read(
+            item,
+            otherwise=after.get(uid),
+            unaccepted=sum(known.unaccepted for other, known in after.items() if other != uid),
+        ):
             after[uid] = known
         self._set(after)
 
@@ -110,7 +124,7 @@ class Listing:
             log.warning("pod_claim_refused", pod=pod, cgroup_of=holder)
         self._refused = refused
 
-    def _read(self, item: Json, *, otherwise: _Known | None) -> _Known | None:
+    def _read(self, item: Json, *, otherwise: _Known | None, unaccepted: int) -> _Known | None:
         metadata = item.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
 
@@ -119,45 +133,40 @@ class Listing:
             if self._warnings.allows(metadata.get("namespace")):
                 log.warning(event, pod=metadata.get("name"), problems=problems)
 
+        if unaccepted >= MOST_UNACCEPTED_CHARACTERS and is_unaccepted(item):
+            warn("pod_not_read", ["waits for the kubelet, as too many other pods do"])
+            return None
         try:
             return _known(item, metadata, lambda doubt: warn("quantity_not_read", [doubt]))
         except DocumentError as error:
             warn("pod_not_read", list(error.problems[:5]))
-            return evolve(otherwise, pod=_asking_nothing(otherwise.pod)) if otherwise else None
+            if otherwise is None or otherwise.pod is None:
+                return otherwise
+            return evolve(otherwise, pod=_asking_nothing(otherwise.pod))
 
 
 def _known(item: Json, metadata: Json, doubted: Callable[[str], object]) -> _Known:
     source = f"pod {metadata.get('name')}"
-    if metadata.get("deletionTimestamp") is None:
-        pod = read_pod_object(item, source=source, doubted=doubted)
-        return _Known(_kept(pod), claim_rank(item), is_waiting=_is_pending(item))
-    kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
-    pod = read_pod_object({**item, "metadata": kept}, source=source, doubted=doubted)
-    # A replacement pod makes the same request again: both together would not fit.
-    return _Known(_kept(_asking_nothing(pod)), claim_rank(item), is_leaving=True)
-
-
-def _kept(pod: Pod | None) -> Pod | None:
-    """Return *pod* with annotations within ``MOST_ANNOTATION_CHARACTERS``."""
+    is_leaving = metadata.get("deletionTimestamp") is not None
+    if is_leaving:
+        kept = {key: value for key, value in metadata.items() if key != "deletionTimestamp"}
+        item = {**item, "metadata": kept}
+    pod = read_pod_object(item, source=source, doubted=doubted)
     if pod is None:
-        return None
-    kept: dict[str, str] = {}
-    left = MOST_ANNOTATION_CHARACTERS
-    for name, value in sorted(pod.annotations.items(), key=lambda each: len(each[0] + each[1])):
-        left -= len(name) + len(value)
-        if left < 0:
-            break
-        kept[name] = value
-    return pod if len(kept) == len(pod.annotations) else evolve(pod, annotations=kept)
+        return _Known(None, claim_rank(item))
+    pod = bounded(pod)
+    return _Known(
+        # A replacement pod makes the same request again: both together would not fit.
+        _asking_nothing(pod) if is_leaving else pod,
+        claim_rank(item),
+        is_leaving=is_leaving,
+        is_waiting=is_pending(item) and not is_leaving,
+        unaccepted=characters(pod) if is_unaccepted(item) else 0,
+    )
 
 
-def _asking_nothing(pod: Pod | None) -> Pod | None:
-    return evolve(pod, cpu_request_millis=0, cpu_limit_millis=0) if pod else None
-
-
-def _is_pending(item: Json) -> bool:
-    status = item.get("status")
-    return isinstance(status, dict) and status.get("phase") == "Pending"
+def _asking_nothing(pod: Pod) -> Pod:
+    return evolve(pod, cpu_request_millis=0, cpu_limit_millis=0)
 
 
 def _listed(pods: Mapping[str, _Known]) -> Listed:
