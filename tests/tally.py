@@ -3,7 +3,8 @@
 As a pytest plugin it appends the outcome of each test to the file that ``TEMPER_TALLY`` names, one
 JSON object a line. As a program (``python -m tests.tally FOLDER [TARGET...]``) it compares the
 files of a folder with all tests that there are. The targets are those left out on purpose. It also
-counts the guests that ``vm/run`` has booted meanwhile, and those that were lost.
+counts the guests that ``vm/run`` has booted meanwhile, and those that were lost, and names the
+files whose tests took longest.
 """
 
 import json
@@ -22,6 +23,7 @@ from tests.heavy import FOLDERS, TESTS, target_of
 GUESTS = "guests"
 """The file of a folder to which ``vm/run`` appends a line per guest (``TEMPER_VM_TALLY``)."""
 NAMED = 20
+SLOWEST = 12
 NOT_REACHED = "no step came to it"
 
 
@@ -31,13 +33,21 @@ class Tally:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._setup_s: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         is_skipped = report.skipped and not hasattr(report, "wasxfail")
-        if report.when == "call" or (report.when == "setup" and not report.passed):
-            reason = _reason_of(report) if is_skipped else ""
+        if report.when == "setup" and report.passed:
+            self._setup_s[report.nodeid] = report.duration
+        elif report.when != "teardown":
+            seconds = self._setup_s.pop(report.nodeid, 0.0) + report.duration
+            record = {
+                "test": report.nodeid,
+                "skipped": _reason_of(report) if is_skipped else "",
+                "seconds": round(seconds, 2),
+            }
             with self._path.open("a") as file:
-                file.write(json.dumps({"test": report.nodeid, "skipped": reason}) + "\n")
+                file.write(json.dumps(record) + "\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -118,9 +128,23 @@ def count_guests(folder: Path) -> list[str]:
     return [f"guests   {counts}"] if lines else []
 
 
+def slowest(folder: Path) -> list[str]:
+    """Return the lines that name the files whose tests took longest in one step."""
+    seconds: Counter[tuple[str, str]] = Counter()
+    for path in folder.glob("*.jsonl"):
+        for line in path.read_text().splitlines():
+            record = json.loads(line)
+            seconds[path.stem, record["test"].partition("::")[0]] += record["seconds"]
+    return [
+        f"slowest  {taken:>5.0f} s {name} (make {step})"
+        for (step, name), taken in seconds.most_common(SLOWEST)
+    ]
+
+
 def main(arguments: list[str]) -> None:
     folder, left_out = Path(arguments[0]), frozenset(arguments[1:])
-    lines = [*compare(collect(), read(folder), left_out), *count_guests(folder)]
+    counts = compare(collect(), read(folder), left_out)
+    lines = [*counts, *count_guests(folder), *slowest(folder)]
     print(*lines, sep="\n")  # noqa: T201
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.tally import Tally, compare, count_guests, read
+from tests.tally import Tally, compare, count_guests, read, slowest
 
 TESTS = """
 import pytest
@@ -79,3 +79,28 @@ def test_guests_are_counted_with_their_schedulers_and_those_that_were_lost(tmp_p
 
 def test_a_run_without_guests_has_no_line_of_them(tmp_path):
     assert count_guests(tmp_path) == []
+
+
+def test_the_tally_has_the_time_of_each_test_with_its_setup(pytester, tmp_path):
+    pytester.makepyfile("""
+        import time, pytest
+
+        @pytest.fixture
+        def slow(): time.sleep(0.3)
+
+        def test_waits(slow): time.sleep(0.3)
+        def test_does_not_wait(): ...
+    """)
+    pytester.runpytest_inprocess(plugins=[Tally(tmp_path / "test.jsonl")])
+    waits, other = map(json.loads, (tmp_path / "test.jsonl").read_text().splitlines())
+    assert waits["seconds"] >= 0.6 > other["seconds"]
+
+
+def test_the_files_that_took_longest_are_named_first(tmp_path):
+    seconds = {"a.py::one": 4, "a.py::two[1::2]": 5, "b.py::one": 8}
+    records = [{"test": test, "skipped": "", "seconds": each} for test, each in seconds.items()]
+    (tmp_path / "unit.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
+    assert [" ".join(line.split()) for line in slowest(tmp_path)] == [
+        "slowest 9 s a.py (make unit)",
+        "slowest 8 s b.py (make unit)",
+    ]
