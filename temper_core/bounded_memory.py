@@ -55,7 +55,7 @@ def bounded_memory(
 def _available(meminfo: Path) -> int | None:
     """Return MemAvailable (proc_meminfo(5)) in bytes, None if it is unknown."""
     try:
-        lines = meminfo.read_text().splitlines()
+        lines = meminfo.read_text().split("\n")
     except OSError:
         return None
     found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]

@@ -16,6 +16,8 @@ from pathlib import Path
 
 from attrs import define
 
+from temper_core.kernel_text import kernel_lines, read_kernel_text
+
 WAIT_S = 0.1
 """Longer than any read that is not blocked, shorter than the acceptable delay of a hint."""
 MOST_STUCK = 32
@@ -48,7 +50,7 @@ def cgroup_owner(proc_root: Path | str) -> OwnerOf:
 
     def owner_of(pid: int) -> str:
         with suppress(OSError):
-            return _owner(_path(Path(f"{proc_root}/{pid}/cgroup").read_text(errors="replace")))
+            return _owner(_path(read_kernel_text(Path(f"{proc_root}/{pid}/cgroup"))))
         return ""
 
     return owner_of
@@ -57,7 +59,7 @@ def cgroup_owner(proc_root: Path | str) -> OwnerOf:
 def _path(proc_cgroup: str) -> list[str]:
     """Return the components of the cgroup v2 path, on a hybrid host of a v1 path."""
     paths: dict[str, list[str]] = {}
-    for line in proc_cgroup.splitlines():
+    for line in kernel_lines(proc_cgroup):
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         paths[controllers] = [part for part in path.split("/") if part not in ("", "..")]

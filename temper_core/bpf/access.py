@@ -16,6 +16,7 @@ from attrs import frozen
 from temper_core.bpf.package import load_object
 from temper_core.bpf.system_call import NUMBERS
 from temper_core.errors import BpfError
+from temper_core.kernel_text import kernel_lines
 
 OLDEST_KERNEL = (6, 7)
 """The first kernel with "bpf: Introduce task open coded iterator kfuncs"."""
@@ -146,7 +147,7 @@ def explain_bpf_error(error: BpfError, proc_root: str = "/proc", sys_root: str =
 def read_circumstances(proc_root: str = "/proc", sys_root: str = "/sys") -> BpfPrivileges:
     """Read the facts that decide on BPF. An unreadable fact counts as no obstacle."""
     status = dict(
-        line.split(":", 1) for line in _text(proc_root, "self/status").splitlines() if ":" in line
+        line.split(":", 1) for line in kernel_lines(_text(proc_root, "self/status")) if ":" in line
     )
     lockdown = re.search(r"\[(\w+)\]", _text(sys_root, "kernel/security/lockdown"))
     release = re.match(r"(\d+)\.(\d+)", _text(proc_root, "sys/kernel/osrelease"))

@@ -216,7 +216,7 @@ def map_ids_of(pid: int, proc_root: str | os.PathLike[str] = "/proc") -> tuple[i
 
 def _map_ids(descriptor: Path) -> Iterator[int]:
     try:
-        lines = descriptor.read_text(errors="replace").splitlines()
+        lines = descriptor.read_text(errors="replace").split("\n")
     except OSError:
         # Closed since the listing.
         return

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from temper_core.kernel_text import kernel_lines
+
 NET = Path("/proc/self/net")
 _LISTEN = "0A"
 """TCP_LISTEN of include/net/tcp_states.h, as proc_net_tcp(5) shows it."""
@@ -20,7 +22,7 @@ def listener_owners(port: int, net: Path = NET) -> frozenset[int]:
 def _owners(table: Path, port: int) -> Iterator[int]:
     """Yield the user ids of one table: ``tcp4_seq_show`` of net/ipv4/tcp_ipv4.c has its columns."""
     try:
-        lines = table.read_text(encoding="ascii").splitlines()[1:]
+        lines = kernel_lines(table.read_text(encoding="ascii"))[1:]
     except FileNotFoundError:  # the kernel has no IPv6
         return
     for line in lines:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from temper_core.kernel_text import kernel_lines, read_kernel_text
 from temper_core.node.cgroup_names import CgroupIdentity, CgroupKind, forget, identify, maker_of
 from temper_core.node.pod_index import PodIndex
 from temper_core.node.tree_watch import TreeWatch
@@ -86,10 +87,10 @@ def detect_cgroups(
 
 def _mount_table(proc_root: Path) -> list[_Mount]:
     try:
-        text = (proc_root / "self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        text = read_kernel_text(proc_root / "self/mountinfo")
     except OSError:
         return []
-    return [mount for line in text.splitlines() if (mount := _cgroup_mount(line))]
+    return [mount for line in kernel_lines(text) if (mount := _cgroup_mount(line))]
 
 
 def _cgroup_mount(line: str) -> _Mount | None:
@@ -133,7 +134,7 @@ def thread_cgroup(proc_cgroup: str) -> str:
     order of ``V1_BY_WORTH``. It has a trailing slash and no leading one. The root is empty.
     """
     paths: dict[str, str] = {}
-    for line in proc_cgroup.splitlines():
+    for line in kernel_lines(proc_cgroup):
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         for controller in ("",) if number == "0" else controllers.split(","):

@@ -9,6 +9,7 @@ from temper_core.node.cgroup_names import (
     CgroupIdentity,
     CgroupKind,
     identify,
+    is_named_by_system,
     parse_run_name,
 )
 from temper_core.node.pod_size import CpuSize
@@ -18,6 +19,8 @@ from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod
 RUN_NAMESPACE = "run"
 # The kubelet's names of the cgroup above all its pods, by cgroup driver.
 KUBEPODS = ("kubepods", "kubepods.slice")
+# The directories in which a runtime without systemd makes the cgroups of containers.
+OF_RUNTIMES = ("docker", "libpod_parent")
 _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 
 
@@ -51,8 +54,9 @@ def find_owners(hierarchies: Iterable[Sequence[str]]) -> tuple[CgroupOwner, ...]
     """Return the owners of the cgroups of *hierarchies*, the v2 hierarchy first.
 
     An owner in several hierarchies counts once, as in the first. Units count only if the host has
-    no kubelet's top cgroup. Of several cgroups with the name of one pod the kubelet's own counts:
-    a container may make others below its own.
+    no kubelet's top cgroup. Of several cgroups with the name of one pod the kubelet's own counts,
+    and of several with the id of one container the runtime's: a container may make others below its
+    own.
     """
     owners_by_key: dict[str, CgroupOwner] = {}
     has_kubernetes = False
@@ -73,13 +77,13 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
     owners: dict[str, CgroupOwner] = {}
     for identity in map(identify, paths):
         if identity.kind is not CgroupKind.OTHER:
-            key = identity.uid or identity.owner
+            key = _key(identity)
             before = owners.get(key)
-            if before is None or _rank(identity.owner) < _rank(before.path):
+            if before is None or _rank(identity) < _rank(before.identity):
                 owners[key] = CgroupOwner(identity, identity.owner, is_unified)
     for path in paths:
         identity = identify(path)
-        key = identity.uid or identity.owner
+        key = _key(identity)
         is_of_owner = key in owners and owners[key].path == identity.owner
         if is_of_owner and identity.kind is CgroupKind.POD and identity.runtime_id:
             # The first path of an id is the container's own. It may make cgroups below.
@@ -90,14 +94,23 @@ def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwn
     return owners
 
 
-def _rank(path: str) -> tuple[bool, int]:
-    """Return the rank of a cgroup among those of one name: the lowest is the kubelet's own.
+def _key(identity: CgroupIdentity) -> str:
+    return identity.uid or identity.runtime_id or identity.owner
+
+
+def _rank(identity: CgroupIdentity) -> tuple[bool, int]:
+    """Return the rank of a cgroup among those of one name: the lowest is the runtime's own.
 
     A kubelet of the host has the top cgroup ``kubepods`` or ``kubepods.slice``, which only root
-    makes. Below another top the one that is nearest to the root was made by the owner of most.
+    makes. A runtime makes its cgroups in slices, or in a top cgroup of its own. Below another top
+    the one that is nearest to the root was made by the owner of most.
     """
-    top, *below = path.split("/")
-    return top not in KUBEPODS, len(below)
+    top, *below = identity.owner.split("/")
+    if identity.kind is CgroupKind.POD:
+        is_the_hosts = top in KUBEPODS
+    else:
+        is_the_hosts = top in OF_RUNTIMES or is_named_by_system(identity.owner)
+    return not is_the_hosts, len(below)
 
 
 def pods_of(
@@ -108,10 +121,16 @@ def pods_of(
     """Make the pods of *owners*. *sizes* and the names of *programs* are by cgroup path."""
     pods = [_pod(owner, sizes[owner.path], programs) for owner in owners]
     times = Counter(pod.key for pod in pods)
-    # Two runs of one command differ in tier or profile, which are in the directory name.
-    return [
-        evolve(pod, name=pod.uid.partition(":")[2]) if times[pod.key] > 1 else pod for pod in pods
-    ]
+    return [evolve(pod, name=_whole_name(pod)) if times[pod.key] > 1 else pod for pod in pods]
+
+
+def _whole_name(pod: Pod) -> str:
+    """Return a name that no other pod has.
+
+    Two runs of one command differ in tier or profile, which are in the directory name. Two pods may
+    have uids that begin alike.
+    """
+    return pod.uid.partition(":")[2] or pod.uid
 
 
 def _pod(owner: CgroupOwner, size: CpuSize, programs: Mapping[str, tuple[str, ...]]) -> Pod:

@@ -24,7 +24,8 @@ class PodIndex:
     def find(self, cgroup_path: str) -> Pod | None:
         """Return the pod with the longest path above or at *cgroup_path*.
 
-        If no pod has such a path, the uid in the path decides, in any hierarchy's spelling.
+        If no pod has such a path, the uid in the path decides, in any hierarchy's spelling. It does
+        not decide for a pod with known paths: whoever has cgroups of its own may choose that name.
         """
         path = cgroup_path.strip("/")
         while path:
@@ -32,7 +33,8 @@ class PodIndex:
                 return self._by_path[path]
             path = path.rpartition("/")[0]
         identity = identify(cgroup_path)
-        return self._by_uid.get(identity.uid or identity.runtime_id)
+        pod = self._by_uid.get(identity.uid or identity.runtime_id)
+        return None if pod and pod.cgroups else pod
 
     def container(self, cgroup_path: str) -> Container | None:
         """Return the container that *cgroup_path* belongs to, by its runtime id."""

@@ -37,6 +37,9 @@ LONGEST_OWNER = 320
 # Wider than Kubernetes' own rules, narrow enough to stand in a path and in a pattern.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,252}")
 
+# A kubelet's uid is a UUID, or the MD5 of a manifest (pkg/kubelet/config/common.go, applyDefaults).
+_STATIC_UID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12}")
+
 # Every runtime's id is 32 random bytes in hexadecimal, and so is the name of the cgroup.
 _CONTAINER_ID = re.compile(r"[a-z0-9.+-]+://([0-9a-f]{64})")
 
@@ -120,7 +123,12 @@ def _cgroup_uid(metadata: JsonObject, annotations: Mapping[str, str]) -> str:
     """
     if MIRROR in annotations:
         key = STATIC_HASH if STATIC_HASH in annotations else MIRROR
-        claimed = _checked(metadata.table("annotations"), key, str(annotations[key]))
+        claimed = str(annotations[key])
+        if not _STATIC_UID.fullmatch(claimed):
+            # Part of a uid would be a part of the names of other pods' cgroups, too.
+            metadata.table("annotations").complain(
+                key, "must be the uid that a kubelet gives a pod"
+            )
         return claimed.replace("_", "-")
     return _name(metadata, "uid", missing="")
 

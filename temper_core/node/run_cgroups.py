@@ -17,7 +17,7 @@ LONGEST_NOTE = 18
 def is_populated(cgroup: Path) -> bool:
     """Whether *cgroup* or a descendant holds a process. True if the kernel does not report it."""
     try:
-        lines = (cgroup / "cgroup.events").read_text(encoding="ascii").splitlines()
+        lines = (cgroup / "cgroup.events").read_text(encoding="ascii").split("\n")
     except FileNotFoundError:
         # Either this is cgroup v1, or the cgroup has gone and holds no process.
         return cgroup.is_dir()

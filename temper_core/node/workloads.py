@@ -1,5 +1,6 @@
 """``[[workloads]]``: rules that make pods from cgroups, units and processes."""
 
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
@@ -16,7 +17,7 @@ from temper_core.settings.models import WorkloadRule
 UNIT_SUFFIXES = (".service", ".scope", ".slice")
 MOST_NAMES = 16
 """Process names of one rule. A layer has room for a bounded number of those of all rules."""
-WILDCARDS = frozenset("*?[")
+WILDCARDS = re.compile(r"[*?\[]")
 
 
 @frozen
@@ -151,18 +152,17 @@ def _outermost(paths: Sequence[str]) -> tuple[str, ...]:
 def _processes_of(rule: WorkloadRule, names: frozenset[str]) -> tuple[str, ...]:
     """Return the names that the rule matches, at most ``MOST_NAMES``.
 
-    Every user may start processes with such names. Of more than that number the common beginning
-    that the rule gives takes their place, since the engine matches beginnings.
+    Every user may start processes with such names. Of more than that number the text before the
+    rule's first wildcard takes their place, since the engine matches beginnings.
     """
     if rule.process is None:
         return ()
     # The kernel truncates process names.
     truncated = _truncated(rule.process)
     matched = sorted(n for n in names if n == truncated or fnmatchcase(n, rule.process))
-    beginning = rule.process.rstrip("*")
-    if len(matched) > MOST_NAMES and beginning and not WILDCARDS & {*beginning}:
-        return (_truncated(beginning),)
-    return tuple(matched[:MOST_NAMES])
+    if len(matched) > MOST_NAMES:
+        return (_truncated(WILDCARDS.split(rule.process)[0]),)
+    return tuple(matched)
 
 
 def _truncated(name: str) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from posixpath import normpath
 from typing import NamedTuple
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.own_cgroup import hidden_path
 from temper_core.scheduler.host.roots import Roots
 
@@ -86,7 +87,7 @@ def parse_cgroup(content: bytes, namespace: str = "") -> str:
     (``cgroup_namespace``).
     """
     paths: dict[str, str] = {}
-    for line in content.decode("utf-8", "replace").splitlines():
+    for line in kernel_lines(content.decode("utf-8", "replace")):
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if path.startswith("/"):

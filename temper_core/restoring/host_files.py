@@ -17,6 +17,7 @@ from attrs import evolve, frozen
 
 from temper_core.directory_tree import open_directory
 from temper_core.events.event_file import FILE_NAME
+from temper_core.kernel_text import kernel_lines, read_kernel_text
 from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.device_values import Plugins, installed_plugins
 from temper_core.restoring.instrument_directories import INSTRUMENTS, clear_instruments
@@ -289,8 +290,8 @@ def _is_bpf(descriptor: int) -> bool:
     device = os.fstat(descriptor).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     with suppress(OSError):
-        for line in Path("/proc/self/mountinfo").read_text(errors="replace").splitlines():
+        for line in kernel_lines(read_kernel_text(Path("/proc/self/mountinfo"))):
             mount, _, file_system = line.partition(" - ")
-            if mount.split()[2] == number and file_system.startswith("bpf "):
+            if mount.split(" ")[2] == number and file_system.startswith("bpf "):
                 return True
     return False

@@ -8,12 +8,12 @@ import os
 import select
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from attrs import frozen
 
 from temper_core.scheduler.engine_process.process import NEXT_PID_FILE, PID_FILE
+from temper_core.scheduler.host.processes import status_field
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.scheduler.preflight.node_checks import start_of
 
@@ -84,8 +84,5 @@ def _ended_by(descriptor: int, number: signal.Signals, wait_s: float) -> bool:
 
 
 def _is_dead(folder: Path) -> bool:
-    with suppress(OSError, UnicodeDecodeError):
-        for line in (folder / "status").read_text().splitlines():
-            if line.startswith("State:"):
-                return line.split()[1] in "ZX"
-    return True
+    state = status_field(folder, "State")
+    return state is None or state[:1] in "ZX"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from temper_core.kernel_text import kernel_lines, read_kernel_text
 from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.reasons import failure
 
@@ -23,7 +24,7 @@ _MOUNT_FIELDS = 5
 def tracefs_mounts(proc_root: Path = Path("/proc")) -> tuple[Path, ...]:
     """Return where a whole tracefs is mounted (proc(5), mountinfo)."""
     try:
-        text = (proc_root / "self/mountinfo").read_text(errors="surrogateescape")
+        text = read_kernel_text(proc_root / "self/mountinfo")
     except OSError:
         return ()
     return tuple(_mounts(text))
@@ -51,7 +52,7 @@ def is_held(directory: int) -> bool:
 
 
 def _mounts(text: str) -> Iterator[Path]:
-    for line in text.splitlines():
+    for line in kernel_lines(text):
         before, _, after = line.partition(" - ")
         left = before.split(" ")
         if after.startswith("tracefs ") and len(left) >= _MOUNT_FIELDS and left[3] == "/":

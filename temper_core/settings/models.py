@@ -149,6 +149,11 @@ class WorkloadRule:
     def __attrs_post_init__(self) -> None:
         if (self.cgroup, self.unit, self.process).count(None) == 3:  # noqa: PLR2004 - none given
             raise ValueError(f"workload {self.name!r} needs one of cgroup, unit, process")
+        if self.process is not None and self.process[:1] in ("", "*", "?", "["):
+            raise ValueError(
+                f"workload {self.name!r}: process = {self.process!r} must begin with a character "
+                "of the name"
+            )
 
 
 @frozen

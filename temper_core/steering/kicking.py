@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from attrs import define
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.steering.thread_identity import is_same_thread
 
 WALKS_ASTRAY = 2
@@ -108,5 +109,5 @@ def may_renice(proc_root: Path | str = Path("/proc")) -> bool:
         status = (Path(proc_root) / "self/status").read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
-    line = next((line for line in status.splitlines() if line.startswith("CapEff:")), "CapEff: 0")
+    line = next((line for line in kernel_lines(status) if line.startswith("CapEff:")), "CapEff: 0")
     return bool(int(line.split()[1], 16) >> _CAP_SYS_NICE & 1)

@@ -15,6 +15,7 @@ import structlog
 from temper_core.bpf.file_system import MOUNT, is_replaceable
 from temper_core.directory_tree import make_directories, nearest_existing
 from temper_core.errors import MachineError
+from temper_core.kernel_text import kernel_lines, read_kernel_text
 
 OWNER_ONLY = 0o700
 PIN_MODE = 0o600
@@ -178,12 +179,14 @@ class PinPlace:
     def _bpf_devices(self) -> set[str]:
         """Return the device numbers of all mounted BPF file systems (proc(5), mountinfo)."""
         try:
-            lines = self._mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = kernel_lines(read_kernel_text(self._mounts))
         except OSError:
             return set()
         halves = (line.partition(" - ") for line in lines)
         return {
-            mount.split()[2] for mount, _, file_system in halves if file_system.startswith("bpf ")
+            mount.split(" ")[2]
+            for mount, _, file_system in halves
+            if file_system.startswith("bpf ")
         }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attrs import define
 
+from temper_core.kernel_text import kernel_lines, kernel_words
 from temper_core.patient_reading import PatientReader, cgroup_owner
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S
 from temper_core.records.threads import ThreadBehaviour
@@ -115,9 +116,9 @@ class ThreadProbe:
 
     def is_root(self, tgid: int) -> bool:
         """Whether a process's effective user is root (proc(5), ``Uid`` in ``status``)."""
-        for line in self._text(tgid, "status").splitlines():
+        for line in kernel_lines(self._text(tgid, "status")):
             if line.startswith("Uid:"):
-                return line.split()[2] == "0"
+                return kernel_words(line)[2] == "0"
         return False
 
     def behaviour(self, tgid: int, tid: int, start_ns: int) -> ThreadBehaviour | None:

@@ -15,6 +15,8 @@ from temper_plugin_kubernetes.joining import join
 from temper_plugin_kubernetes.listing import Listed, Listing
 
 ID = "0123456789abcdef" * 4
+STATIC = "5b1f" * 8
+VICTIM = "0a1b2c3d-0000-4000-8000-00000000000f"
 
 
 def local(uid, **changes):
@@ -118,8 +120,11 @@ def test_one_that_is_being_deleted_and_has_ended_is_gone(listing):
 
 
 def test_no_pod_takes_the_cgroup_of_another_by_calling_itself_its_mirror(listing):
-    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
-    victim = item("uid-of-the-victim", "victim", priority=1_000_000)
+    marks = {
+        "kubernetes.io/config.mirror": "x",
+        "kubernetes.io/config.hash": VICTIM,
+    }
+    victim = item(VICTIM, "victim", priority=1_000_000)
     impostor = item("uid-of-the-impostor", "impostor", marks, priority=-1000)
 
     for order in ([victim, impostor], [impostor, victim]):
@@ -129,7 +134,7 @@ def test_no_pod_takes_the_cgroup_of_another_by_calling_itself_its_mirror(listing
 
 
 def test_of_two_mirrors_of_one_static_pod_the_first_counts(listing):
-    marks = {"kubernetes.io/config.mirror": "5b1f", "kubernetes.io/config.hash": "5b1f"}
+    marks = {"kubernetes.io/config.mirror": STATIC, "kubernetes.io/config.hash": STATIC}
     listing.replaced([item("first", "etcd", marks)])
 
     listing.changed("ADDED", item("second", "impostor", marks))
@@ -138,7 +143,7 @@ def test_of_two_mirrors_of_one_static_pod_the_first_counts(listing):
 
 
 def test_the_mirror_that_its_node_controls_is_the_static_pod(listing):
-    marks = {"kubernetes.io/config.mirror": "5b1f", "kubernetes.io/config.hash": "5b1f"}
+    marks = {"kubernetes.io/config.mirror": STATIC, "kubernetes.io/config.hash": STATIC}
     real, impostor = item("real", "etcd", marks), item("forged", "impostor", marks)
     real["metadata"]["ownerReferences"] = [{"kind": "Node", "name": "n", "controller": True}]
 
@@ -146,28 +151,37 @@ def test_the_mirror_that_its_node_controls_is_the_static_pod(listing):
         listing.replaced(order)
 
         assert [pod.name for pod in listing.now().pods] == ["etcd"]
-        assert listing.now().uids == {"5b1f": "real"}
+        assert listing.now().uids == {STATIC: "real"}
 
 
 def test_a_pod_that_leaves_takes_no_cgroup_with_it_by_calling_itself_its_mirror(listing):
-    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
-    victim, impostor = item("uid-of-the-victim", "victim"), item("impostor", "impostor", marks)
+    marks = {
+        "kubernetes.io/config.mirror": "x",
+        "kubernetes.io/config.hash": VICTIM,
+    }
+    victim, impostor = (
+        item(VICTIM, "victim"),
+        item("impostor", "impostor", marks),
+    )
     impostor["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
     listing.replaced([impostor, victim])
 
     assert [pod.name for pod in listing.now().pods] == ["victim"]
     assert listing.now().leaving == ()
-    assert listing.now().uids == {"uid-of-the-victim": "uid-of-the-victim"}
+    assert listing.now().uids == {VICTIM: VICTIM}
 
 
 def test_a_claim_that_is_refused_is_logged_once(listing):
-    marks = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "uid-of-the-victim"}
-    listing.replaced([item("uid-of-the-victim", "victim"), item("i", "impostor", marks)])
+    marks = {
+        "kubernetes.io/config.mirror": "x",
+        "kubernetes.io/config.hash": VICTIM,
+    }
+    listing.replaced([item(VICTIM, "victim"), item("i", "impostor", marks)])
 
     with capture_logs() as logs:
         listing.now()
-        listing.changed("MODIFIED", item("uid-of-the-victim", "victim", priority=5))
+        listing.changed("MODIFIED", item(VICTIM, "victim", priority=5))
         listing.now()
 
     (warning,) = logs

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.roots import read_line
 
 STALLED_TASK = re.compile(r"(?P<task>\S.*\[\d+\]) failed to run for (?P<seconds>[\d.]+)s")
@@ -86,7 +87,7 @@ def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
 def _from_dump(task: str, dump: str) -> tuple[int | None, str]:
     """Find the CPU whose block lists *task* as runnable, and its current task of a higher class."""
     cpu, hog = None, ""
-    for line in dump.splitlines():
+    for line in kernel_lines(dump):
         heading, current = CPU_HEADING.match(line), CURRENT_TASK.match(line)
         if heading:
             cpu, hog = int(heading[1]), ""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.roots import number_in, read_line
 
 OUR_OPS = "layered"
@@ -109,7 +110,7 @@ class SchedExt:
     def events(self) -> Mapping[str, int]:
         """Return the counters of root/events (Linux 6.15 and later), by their kernel names."""
         counters: dict[str, int] = {}
-        for line in (read_line(self.root / "root/events") or "").splitlines():
+        for line in kernel_lines(read_line(self.root / "root/events") or ""):
             name, _, value = line.partition(" ")
             with suppress(ValueError):
                 counters[name.rstrip(":")] = int(value)
@@ -191,7 +192,7 @@ class KernelLog:
 
     def _keep(self, reads: int) -> None:
         for record in self._records(reads):
-            for line in record.splitlines():
+            for line in kernel_lines(record):
                 text = line.partition(";")[2]
                 if not line.startswith(" ") and RELEVANT.search(text):
                     self._lines.append(text[:LOG_LINE_BYTES])

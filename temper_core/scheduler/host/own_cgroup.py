@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from temper_core.directory_tree import directories_below
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.roots import Roots, read_line
 
 UNIFIED = ""
@@ -47,7 +48,7 @@ def _top(roots: Roots, controller: str) -> Path:
 
 
 def _shown(roots: Roots, controller: str) -> str:
-    for line in (read_line(roots.proc / "self/cgroup") or "").splitlines():
+    for line in kernel_lines(read_line(roots.proc / "self/cgroup") or ""):
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
         if (controller in controllers.split(",")) if controller else number == "0":

@@ -8,6 +8,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.roots import read_line
 
 INITIAL_USERS = ["0", "0", "4294967295"]
@@ -30,7 +31,7 @@ def status_field(folder: Path, name: str) -> str | None:
 
 def field_of(path: Path, name: str) -> str | None:
     """Return the value of the line ``name: value`` of a file of /proc, None if there is none."""
-    for line in (read_line(path) or "").splitlines():
+    for line in kernel_lines(read_line(path) or ""):
         key, _, value = line.partition(":")
         if key == name:
             return value.strip()

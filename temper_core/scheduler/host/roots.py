@@ -5,6 +5,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.settings.models import Settings
 
 
@@ -75,7 +76,7 @@ def number_in(text: str | None) -> int | None:
 
 def number_in_table(path: Path, name: str) -> int | None:
     """Read the number of *name* in a file of ``name number`` lines."""
-    for line in (read_line(path) or "").splitlines():
+    for line in kernel_lines(read_line(path) or ""):
         key, _, value = line.partition(" ")
         if key == name:
             return number_in(value)

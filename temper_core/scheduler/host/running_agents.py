@@ -18,6 +18,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.kernel_text import kernel_lines, kernel_words, read_kernel_text
 from temper_core.patient_reading import PatientReader, cgroup_owner
 from temper_core.scheduler.host.agent_lock import LOCK_FILE
 from temper_core.scheduler.host.processes import executable_name, is_setuid, shares_namespace
@@ -121,7 +122,7 @@ class AgentProcess:
         for name in ("tcp", "tcp6"):
             with suppress(FileNotFoundError):
                 text = (self.proc / str(self.pid) / "net" / name).read_text(encoding="ascii")
-                for words in map(str.split, text.splitlines()[1:]):
+                for words in map(kernel_words, kernel_lines(text)[1:]):
                     if words[3] == LISTENING_TCP and words[9] in inodes:
                         yield int(words[1].rpartition(":")[2], 16)
 
@@ -255,8 +256,8 @@ def _parent_of(folder: Path) -> int:
 def _listed_holder(status: os.stat_result, proc: Path) -> int | None:
     device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     with suppress(OSError):
-        for line in (proc / "locks").read_text(encoding="ascii", errors="replace").splitlines():
-            words = line.split()
+        for line in kernel_lines(read_kernel_text(proc / "locks")):
+            words = kernel_words(line)
             if words[1:2] == ["FLOCK"] and words[5:6] == [device] and words[4].isdigit():
                 return int(words[4])
     return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from temper_core.bpf.access import read_circumstances
+from temper_core.kernel_text import kernel_lines
 from temper_core.records.checks import Check, failed, ok, unknown, warning
 from temper_core.scheduler.host.own_cgroup import own_cgroups
 from temper_core.scheduler.host.processes import (
@@ -221,7 +222,7 @@ def memory_limit(roots: Roots) -> int | None:
 
 
 def _mounts(roots: Roots, kind: str) -> Iterator[Path]:
-    for line in (read_line(roots.proc / "mounts", limit=MIB) or "").splitlines():
-        fields = line.split()
+    for line in kernel_lines(read_line(roots.proc / "mounts", limit=MIB) or ""):
+        fields = line.split(" ")
         if len(fields) > 2 and fields[2] == kind:  # noqa: PLR2004 - device, where, kind
             yield Path(fields[1])

@@ -1,7 +1,9 @@
 """Preflight: checks of the machine before the engine is started, each with its remedy."""
 
 from collections.abc import Callable, Sequence
+from typing import ParamSpec
 
+import structlog
 from attrs import frozen
 
 from temper_core.engine.installed import InstalledEngine, find_installed
@@ -35,7 +37,10 @@ KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     node_checks.cgroup_index,
     node_checks.runtime_directory,
 )
+P = ParamSpec("P")
 FindEngine = Callable[[str], InstalledEngine]
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
@@ -60,12 +65,21 @@ def run_preflight(
     the agent's own engine, which may be attached.
     """
     return (
-        *(check(roots) for check in KERNEL_CHECKS),
-        node_checks.memory(roots, own_engine=own_engine),
-        node_checks.static_cpu_manager(roots, settings),
-        engine(settings.scheduler.engine, find),
-        foreign_scheduler(roots, own_engine=own_engine),
+        *(_made(check, roots) for check in KERNEL_CHECKS),
+        _made(node_checks.memory, roots, own_engine=own_engine),
+        _made(node_checks.static_cpu_manager, roots, settings),
+        _made(engine, settings.scheduler.engine, find),
+        _made(foreign_scheduler, roots, own_engine=own_engine),
     )
+
+
+def _made(check: Callable[P, Check], *args: P.args, **kwargs: P.kwargs) -> Check:
+    """Make a check. One that ends by an error has failed: the stock scheduler is the safe state."""
+    try:
+        return check(*args, **kwargs)
+    except (OSError, ValueError, LookupError) as error:
+        log.exception("check_not_made", check=check.__name__)
+        return failed(check.__name__, f"could not be checked: {error!r}", "see the agent's log")
 
 
 def look_closely(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.own_cgroup import own_cgroups
 from temper_core.scheduler.host.roots import Roots, read_line, read_number
 
@@ -41,7 +42,7 @@ def _rooms(roots: Roots) -> Iterator[tuple[Path, int]]:
 
 
 def _field(path: Path, name: str) -> int | None:
-    for line in (read_line(path) or "").splitlines():
+    for line in kernel_lines(read_line(path) or ""):
         words = line.split()
         if len(words) > 1 and words[0] == name and words[1].isdigit():
             return int(words[1])

@@ -136,6 +136,33 @@ def test_units_are_pods_and_user_sessions_are_one(host):
     assert pods["user.slice"].cgroups == ("user.slice/",)
 
 
+@pytest.mark.parametrize("own", [f"system.slice/docker-{ID}.scope", f"docker/{ID}"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        f"lxc.payload.c1/docker-{ID}.scope",
+        f"aaa.service/docker-{ID}.scope",
+        f"system.slice/aaa.service/docker-{ID}.scope",
+        f"aaa.slice/aaa.service/docker/{ID}",
+        f"docker/{OTHER_ID}/docker/{ID}",
+    ],
+)
+def test_a_cgroup_named_like_the_container_of_another_takes_nothing_from_it(host, own, made):
+    make_hierarchy(host.cgroups, [own, made])
+
+    pods = pods_of(host)
+
+    assert pods[f"docker-{ID[:12]}"].cgroups == (f"{own}/",)
+    assert f"{made}/" not in {path for pod in pods.values() for path in pod.cgroups}
+
+
+def test_pods_whose_uids_begin_alike_have_names_of_their_own(host):
+    uids = [f"0a1b2c3d-0000-4000-8000-00000000000{number}" for number in range(2)]
+    make_hierarchy(host.cgroups, [f"kubepods/pod{uid}" for uid in uids])
+
+    assert {name: pod.uid for name, pod in pods_of(host).items()} == {uid: uid for uid in uids}
+
+
 @pytest.mark.parametrize("name", ["kubepods", "kubepods.slice", "my-kubepods.slice"])
 def test_a_users_cgroup_named_like_a_kubelets_hides_no_unit(host, name):
     mine = f"user.slice/user-1000.slice/user@1000.service/{name}"

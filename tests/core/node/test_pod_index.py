@@ -44,6 +44,13 @@ def test_a_pod_without_paths_is_found_by_its_uid_in_any_hierarchy():
     assert index.find(f"docker/{ID}/kubelet/{POD_PATH}/cri-containerd-{ID}.scope/") is listed
 
 
+def test_no_name_of_a_cgroup_leads_to_a_pod_whose_cgroups_are_known():
+    container = Pod(ID, "", f"docker-{ID[:12]}", cgroups=(f"docker/{ID}/",))
+
+    assert INDEX.find(f"lxc.payload.c1/{POD_PATH}") is None
+    assert PodIndex([container]).find(f"lxc.payload.c1/docker-{ID}.scope") is None
+
+
 def test_a_lone_container_is_found_by_its_id():
     container = Pod(ID, "", f"docker-{ID[:12]}")
 

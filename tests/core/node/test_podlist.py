@@ -177,16 +177,17 @@ def a_mirror(name, uid, made="2026-03-02T08:15:04Z", **changes):
 
 
 OF_A_NODE = {"ownerReferences": [{"kind": "Node", "name": "worker-1", "controller": True}]}
-REAL = pod_document("victim", metadata={"uid": "uid-of-victim"})
+VICTIM = "0a1b2c3d-0000-4000-8000-00000000000f"
+REAL = pod_document("victim", metadata={"uid": VICTIM})
 OLD = "2025-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
     ("holder", "impostor"),
     [
-        (REAL, a_mirror("impostor", "uid-of-victim", OLD, **OF_A_NODE)),
-        (REAL, a_mirror("impostor", "uid_of_victim", OLD, **OF_A_NODE)),
-        (REAL, a_mirror("impostor", "uid_of-victim", OLD)),
+        (REAL, a_mirror("impostor", VICTIM, OLD, **OF_A_NODE)),
+        (REAL, a_mirror("impostor", VICTIM.replace("-", "_"), OLD, **OF_A_NODE)),
+        (REAL, a_mirror("impostor", VICTIM.replace("-", "_", 1), OLD)),
         (a_mirror("etcd", STATIC_UID, **OF_A_NODE), a_mirror("impostor", STATIC_UID, OLD)),
         (a_mirror("etcd", STATIC_UID, OLD), a_mirror("impostor", STATIC_UID)),
         (
@@ -333,7 +334,12 @@ def test_a_real_sized_list_reads_whole():
         ),
         (
             {"metadata": {"annotations": {"kubernetes.io/config.mirror": "a b"}}},
-            "metadata.annotations.kubernetes.io/config.mirror: must be a name",
+            "metadata.annotations.kubernetes.io/config.mirror: must be the uid that a kubelet",
+        ),
+        (
+            # Of a uid's end, the address would be that of all pods, "kubepods.slice" too.
+            {"metadata": {"annotations": {"kubernetes.io/config.mirror": "s"}}},
+            "metadata.annotations.kubernetes.io/config.mirror: must be the uid that a kubelet",
         ),
         ({"spec": {"priority": "high"}}, "spec.priority: must be a whole number, not 'high'"),
         ({"spec": {"priority": True}}, "spec.priority: must be a whole number, not True"),

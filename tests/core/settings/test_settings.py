@@ -105,6 +105,8 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[pods]\ncgroup_driver = 'x'", "pods.cgroup_driver: must be in"),
         ("[[workloads]]\nname = 'a b'\nunit = 'x'", "workloads[0].name: must match regex"),
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
+        ("[[workloads]]\nname = 'a'\nprocess = '*-b'", "must begin with a character of the name"),
+        ("[[workloads]]\nname = 'a'\nprocess = ''", "must begin with a character of the name"),
         ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
         ("[tiers.urgent]\nweight = 1", "tiers: unknown key 'urgent'"),
         ("[tiers.low]\nslice_us = 3000", "tiers.low.slice_us: has no effect while the kind is"),

@@ -14,7 +14,7 @@ CpuTimes = Mapping[int, tuple[int, int]]
 def read_cpu_times(proc_root: str = "/proc") -> CpuTimes:
     """Read the ticks of every online CPU. Return no CPU if the file cannot be read."""
     try:
-        lines = Path(proc_root, "stat").read_text("ascii", "replace").splitlines()
+        lines = Path(proc_root, "stat").read_text("ascii", "replace").split("\n")
     except OSError:
         return {}
     times: dict[int, tuple[int, int]] = {}

@@ -124,11 +124,11 @@ def unified_root(proc_root: str = "/proc") -> Path | None:
     outside of it as ``/../..`` (cgroup_namespaces(7)).
     """
     try:
-        lines = Path(proc_root, "self/mountinfo").read_text(errors="surrogateescape").splitlines()
+        text = Path(proc_root, "self/mountinfo").read_bytes().decode(errors="surrogateescape")
     except OSError:
         return None
-    for line in lines:
-        left, _, right = (part.split() for part in line.partition(" - "))
+    for line in text.split("\n"):
+        left, _, right = (part.split(" ") for part in line.partition(" - "))
         if right[:1] == [CGROUP2] and set(left[3].split("/")) <= {"", ".."}:
             point = Path(left[4].replace("\\040", " "))
             # Every cgroup but the root of the hierarchy has this file (cgroup-v2.rst).

@@ -152,7 +152,7 @@ def as_names(rows: list[Row]) -> np.ndarray:
 
 def _unified_path(content: bytes) -> str:
     """Return the cgroup v2 path, relative to this process's cgroup namespace."""
-    for line in content.decode(errors="surrogateescape").splitlines():
-        if line.startswith("0::"):
-            return line.removeprefix("0::")
+    for line in content.split(b"\n"):
+        if line.startswith(b"0::"):
+            return line.removeprefix(b"0::").decode(errors="surrogateescape")
     return ""

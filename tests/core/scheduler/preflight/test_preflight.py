@@ -488,6 +488,28 @@ def test_rights_in_a_user_namespace_of_its_own_do_not_count(tmp_path, users):
         assert not is_scheduler(process)
 
 
+def test_no_name_of_a_mount_is_one_of_resctrl(node):
+    """Users may mount FUSE, and choose its name. The kernel escapes blanks in it, and no others."""
+    node.put("evil/mon_data/x/y", "")
+    node.put("proc/mounts", f"a\x1f{node.folder}/evil\x1fresctrl\x0b{node.folder} fuse rw 0 0\n")
+    assert look(node)[0]["resctrl"].state == "ok"
+
+
+def test_no_name_of_a_process_ends_the_check_for_schedulers(node):
+    name = "scx_\x0bCapEff:z"
+    status = f"Name:\t{name}\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCapEff:\t0\n"
+    (node.folder / "proc/900").mkdir(parents=True)
+    (node.folder / "proc/900/comm").write_text(name, newline="")
+    (node.folder / "proc/900/status").write_text(status, newline="")
+    assert look(node)[0]["foreign_scheduler"].state == "ok"
+
+
+def test_a_check_that_ends_by_an_error_has_failed(node):
+    node.put("proc/mounts", f"resctrl {node.folder}/{'x' * 300} resctrl rw 0 0\n")
+    check = look(node)[0]["resctrl"]
+    assert (check.state, "File name too long" in check.detail) == ("failed", True)
+
+
 def test_resctrl_must_be_readable_where_it_is_mounted(node):
     node.put("proc/mounts", f"resctrl {node.folder}/resctrl resctrl rw 0 0\n")
     monitor = node.put("resctrl/mon_data/mon_L3_00/mbm_total_bytes", "1\n")

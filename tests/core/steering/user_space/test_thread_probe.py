@@ -22,6 +22,15 @@ if child:
     print(child, flush=True)
 time.sleep(60)
 """
+NAMED_AS_ROOT = """
+import ctypes, os, time
+os.setgid(1000)
+os.setuid(1000)
+ctypes.CDLL(None).prctl(15, b"temper\\x0bUid: 0 0")
+print("up", flush=True)
+print(os.geteuid(), flush=True)
+time.sleep(60)
+"""
 SPINS = "print('up', flush=True)\nwhile True: pass"
 
 
@@ -210,6 +219,16 @@ def test_the_effective_user_counts(tmp_path):
     fake(tmp_path, status="Name:\tx\nUid:\t1000\t0\t1000\t1000\n")
 
     assert ThreadProbe(tmp_path).is_root(5)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's process is started by root")
+def test_no_name_of_a_process_makes_it_one_of_root(sight, spawn):
+    """The kernel prints the name before the users, and escapes ``\\n`` alone."""
+    child = spawn(NAMED_AS_ROOT)
+
+    assert child.stdout.readline().split() == [b"1000"]
+    assert "Uid: 0 0" in Path(f"/proc/{child.pid}/status").read_text()
+    assert not sight.is_root(child.pid)
 
 
 def test_a_busy_thread_and_a_sleeper_behave_differently(spawn):
