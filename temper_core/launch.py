@@ -142,14 +142,14 @@ def _tell_of_stock_scheduler(workload: Workload, warn: Warn) -> None:
         )
 
 
-def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]:
-    """Remove the cgroups without processes. Return the removed ones and the populated ones.
+def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], dict[Path, str]]:
+    """Remove the cgroups without processes. Return the removed ones, and why others are left.
 
     With *is_dry* nothing is removed. Raises MachineError if the hierarchy cannot be opened.
     """
     root = detect_cgroups().unified
     if root is None or not (root / RUN_SLICE).is_dir():
-        return [], []
+        return [], {}
     with _locked(root) as is_alone:
         cgroups = [
             cgroup for cgroup in _subdirectories(root / RUN_SLICE) if parse_run_name(cgroup.name)
@@ -158,7 +158,10 @@ def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], list[Path]]
         empty = [cgroup for cgroup in cgroups if cgroup not in populated]
         for cgroup in empty if is_alone and not is_dry else ():
             _remove_empty(cgroup)
-    return [cgroup for cgroup in empty if is_dry or not cgroup.exists()], populated
+    removed = [cgroup for cgroup in empty if is_dry or not cgroup.exists()]
+    left = dict.fromkeys(populated, "a command of temper run still runs in it")
+    why = "a process was put into it" if is_alone else f"another process holds the lock of {root}"
+    return removed, left | dict.fromkeys((each for each in empty if each not in removed), why)
 
 
 class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports

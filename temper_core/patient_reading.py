@@ -31,7 +31,8 @@ WINDOW_S = 10.0
 OWNER_DEPTH, POD_DEPTH, USER_DEPTH = 3, 8, 2
 """The components of a cgroup's path that name its owner, those in which a pod is looked for, and
 those of a user with many sessions."""
-USER_SLICE = "user.slice"
+USER_SLICE, LXC_PAYLOAD = "user.slice", "lxc.payload."
+"""Tops whose users, or whose container's root, make all cgroups below (lxc.container.conf(5))."""
 UNITS = (".service", ".scope")
 POD = re.compile(r"(.*-)?pod[0-9a-f_-]{32,36}(\.slice)?")
 """The cgroup of a pod of Kubernetes. Each of its containers has one below."""
@@ -71,6 +72,8 @@ def _owner(parts: list[str]) -> str:
     """Return the pod, unit or user that *parts* belong to. It makes its own cgroups below that."""
     if parts[:1] == [USER_SLICE]:
         return "/".join(parts[:USER_DEPTH])
+    if parts and parts[0].startswith(LXC_PAYLOAD):
+        return parts[0]
     for depth, part in enumerate(parts[:POD_DEPTH], 1):
         # k3s.service/kubepods/... is above the pods of all users.
         is_unit = 1 < depth <= OWNER_DEPTH and part.endswith(UNITS)

@@ -53,14 +53,13 @@ def _with_cgroups(files: "Restored", *, is_dry: bool) -> "Restored":
     from temper_core.records.restored import Leftover, Restored
 
     try:
-        removed, living = remove_left_behind(is_dry=is_dry)
+        removed, left = remove_left_behind(is_dry=is_dry)
     except MachineError as error:  # the removals before it are reported all the same
         failure = Leftover("cgroups of temper run", str(error), is_failure=True)
         return Restored(files.removed, (*files.left, failure))
-    running = "a command of temper run still runs in it"
     return Restored(
         (*files.removed, *map(str, removed)),
-        (*files.left, *(Leftover(str(cgroup), running) for cgroup in living)),
+        (*files.left, *(Leftover(str(cgroup), why) for cgroup, why in left.items())),
     )
 
 

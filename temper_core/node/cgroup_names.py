@@ -16,6 +16,8 @@ from temper_core.records.tiers import Tier
 USER_SLICE = "user.slice"
 RUN_SLICE = "temper.slice"
 SLICE_SUFFIX = ".slice"
+LXC_PAYLOAD = "lxc.payload."
+"""Before a container of LXC, whose root makes all cgroups below (lxc.container.conf(5))."""
 MAKER_DEPTH = 2
 """The components that name the maker of a cgroup without an owner: a user, or the top of a tree."""
 
@@ -112,6 +114,9 @@ def maker_of(path: str) -> str:
     It is that of the pod, container, unit, workload or user. It serves to bound what one of them
     makes, and proves nothing of its name.
     """
+    top = path.strip("/").split("/")[0]
+    if top.startswith(LXC_PAYLOAD):
+        return top
     identity = identify(path)
     if identity.kind in (CgroupKind.SESSION, CgroupKind.OTHER):
         return "/".join(path.strip("/").split("/")[:MAKER_DEPTH])

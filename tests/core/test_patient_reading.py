@@ -153,6 +153,8 @@ def test_an_owner_whose_processes_answer_slowly_is_left_out_for_a_while(monkeypa
         (f"/user.slice/user-1.slice/pod{POD}", "user-1.slice"),
         ("/system.slice/docker-1.scope", "docker-1.scope"),
         ("/system.slice/ci.service/own-name", "ci.service"),
+        (f"/lxc.payload.c1/pod{POD}", "lxc.payload.c1"),
+        ("/lxc.payload.c1/a/b", "lxc.payload.c1"),
         ("/", "other"),
     ],
 )

@@ -196,6 +196,16 @@ def test_whoever_makes_thousands_of_cgroups_hides_those_of_nobody_else(host, mon
     assert len([path for path in paths.paths if path.startswith(f"{crowd}/")]) <= 20
 
 
+def test_a_container_of_lxc_hides_no_pod_by_any_number_of_cgroups_at_any_depth(host, monkeypatch):
+    monkeypatch.setattr(cgroups, "MOST_OF_MAKER", 20)
+    monkeypatch.setattr(cgroups.CgroupTree.__init__, "__defaults__", (100, None))
+    made = [f"lxc.payload.c1/a{a}/b{b}" for a in range(15) for b in range(15)]
+    made += [f"lxc.payload.c1/kubepods/pod{number:032x}" for number in range(100)]
+    make_hierarchy(host.cgroups, [*made, f"system.slice/docker-{ID}.scope"])
+
+    assert f"docker-{ID[:12]}" in pods_of(host)
+
+
 def test_units_can_be_left_out(host):
     make_hierarchy(host.cgroups, ["system.slice/sshd.service", f"docker/{ID}"])
 

@@ -1,5 +1,6 @@
 """``temper restore`` on real files: what goes, what stays, and when it refuses."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -390,6 +391,20 @@ def test_a_cgroup_of_temper_run_in_which_a_command_lives_stays(made, restore):
     assert done.exit_code == EXIT_FINDINGS
     assert f"left: {living}: a command of temper run still runs in it" in done.stdout
     assert living.exists()
+
+
+def test_a_cgroup_that_is_left_because_a_user_holds_the_lock_is_named(made, restore):
+    path = "temper.slice/run-empty@low"
+    empty = make_cgroup(made.folder / "cgroup", path, cgroup_events="populated 0\n")
+    descriptor = os.open(made.folder / "cgroup", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)  # every user may hold it
+    try:
+        done = restore()
+    finally:
+        os.close(descriptor)
+
+    assert done.exit_code == EXIT_FINDINGS
+    assert f"left: {empty}: another process holds the lock of {empty.parent.parent}" in done.stdout
 
 
 def test_an_engine_that_outlived_its_agent_is_ended(made, restore, start_engine):
