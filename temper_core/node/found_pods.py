@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from attrs import evolve, frozen
 
 from temper_core.node.cgroup_names import (
+    SLICE_SUFFIX,
     CgroupIdentity,
     CgroupKind,
     identify,
@@ -43,6 +45,22 @@ class CgroupOwner:
         if self.identity.kind is CgroupKind.POD:
             return tuple(path for path, _ in self.containers)
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
+
+    @property
+    def outer(self) -> str:
+        """The unit or container around a container's cgroup, empty without one.
+
+        The holder of that one may have made this one, with any size.
+        """
+        parts = self.path.split("/")
+        if self.identity.kind is not CgroupKind.CONTAINER:
+            return ""
+        above = 1 if parts[0] in OF_RUNTIMES else _slices_above(parts)
+        return "/".join(parts[: above + 1]) if above + 1 < len(parts) else ""
+
+
+def _slices_above(parts: Sequence[str]) -> int:
+    return sum(1 for _ in takewhile(lambda part: part.endswith(SLICE_SUFFIX), parts))
 
 
 def is_kubepods(path: str) -> bool:
@@ -118,8 +136,17 @@ def pods_of(
     sizes: Mapping[str, CpuSize],
     programs: Mapping[str, tuple[str, ...]],
 ) -> list[Pod]:
-    """Make the pods of *owners*. *sizes* and the names of *programs* are by cgroup path."""
-    pods = [_pod(owner, sizes[owner.path], programs) for owner in owners]
+    """Make the pods of *owners*. *sizes* and the names of *programs* are by cgroup path.
+
+    Containers inside a unit or another container share the size of the outer one.
+    """
+    sharing = Counter(owner.outer for owner in owners)
+
+    def size_of(owner: CgroupOwner) -> CpuSize:
+        size = sizes[owner.outer or owner.path]
+        return evolve(size, request=size.request // sharing[owner.outer]) if owner.outer else size
+
+    pods = [_pod(owner, size_of(owner), programs) for owner in owners]
     times = Counter(pod.key for pod in pods)
     return [evolve(pod, name=_whole_name(pod)) if times[pod.key] > 1 else pod for pod in pods]
 

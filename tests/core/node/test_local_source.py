@@ -156,6 +156,20 @@ def test_a_cgroup_named_like_the_container_of_another_takes_nothing_from_it(host
     assert f"{made}/" not in {path for pod in pods.values() for path in pod.cgroups}
 
 
+@pytest.mark.parametrize(
+    "outer", ["system.slice/web.service", "lxc.payload.c1", f"docker/{OTHER_ID}"]
+)
+def test_a_container_inside_another_owner_has_its_share_of_that_ones_size(host, outer):
+    inner = [f"{outer}/docker-{number:064x}.scope" for number in range(2)]
+    make_cgroup(host.cgroups, outer, cpu_weight="39\n", cpu_max="200000 100000\n")
+    for path in inner:
+        make_cgroup(host.cgroups, path, cpu_weight="10000\n", cpu_max="max 100000\n")
+
+    made = [pod for pod in pods_of(host).values() if pod.cgroups[0].strip("/") in inner]
+
+    assert [(pod.cpu_request_millis, pod.cpu_limit_millis) for pod in made] == [(487, 2000)] * 2
+
+
 def test_pods_whose_uids_begin_alike_have_names_of_their_own(host):
     uids = [f"0a1b2c3d-0000-4000-8000-00000000000{number}" for number in range(2)]
     make_hierarchy(host.cgroups, [f"kubepods/pod{uid}" for uid in uids])
