@@ -16,6 +16,8 @@ from temper_core.records.tiers import Tier
 USER_SLICE = "user.slice"
 RUN_SLICE = "temper.slice"
 SLICE_SUFFIX = ".slice"
+OF_RUNTIMES = ("docker", "libpod_parent")
+"""Directories in which a runtime without systemd makes the cgroups of containers."""
 LXC_PAYLOAD = "lxc.payload."
 """Before a container of LXC, whose root makes all cgroups below (lxc.container.conf(5))."""
 MAKER_DEPTH = 2
@@ -48,6 +50,19 @@ class CgroupIdentity:
     uid: str = ""
     runtime_id: str = ""
     qos_class: QosClass | None = None
+
+    @property
+    def outer(self) -> str:
+        """The unit or container around a container's cgroup, empty without one.
+
+        The holder of that one may have made this one, with any size.
+        """
+        if self.kind is not CgroupKind.CONTAINER:
+            return ""
+        parts = self.owner.split("/")
+        is_slice = [part.endswith(SLICE_SUFFIX) for part in parts]
+        above = 1 if parts[0] in OF_RUNTIMES else is_slice.index(False)
+        return "/".join(parts[: above + 1]) if above + 1 < len(parts) else ""
 
 
 _ID = r"(?P<id>[0-9a-f]{64})"
@@ -120,7 +135,7 @@ def maker_of(path: str) -> str:
     identity = identify(path)
     if identity.kind in (CgroupKind.SESSION, CgroupKind.OTHER):
         return "/".join(path.strip("/").split("/")[:MAKER_DEPTH])
-    return identity.owner
+    return identity.outer or identity.owner
 
 
 def is_named_by_system(path: str) -> bool:

@@ -2,12 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
 
 from attrs import evolve, frozen
 
 from temper_core.node.cgroup_names import (
-    SLICE_SUFFIX,
+    OF_RUNTIMES,
     CgroupIdentity,
     CgroupKind,
     identify,
@@ -21,8 +20,8 @@ from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod
 RUN_NAMESPACE = "run"
 # The kubelet's names of the cgroup above all its pods, by cgroup driver.
 KUBEPODS = ("kubepods", "kubepods.slice")
-# The directories in which a runtime without systemd makes the cgroups of containers.
-OF_RUNTIMES = ("docker", "libpod_parent")
+MOST_NESTED = 64
+"""Containers inside one unit or container that are pods. Others belong to the outer one."""
 _UNITS = (CgroupKind.UNIT, CgroupKind.SESSION)
 
 
@@ -45,22 +44,6 @@ class CgroupOwner:
         if self.identity.kind is CgroupKind.POD:
             return tuple(path for path, _ in self.containers)
         return () if self.identity.kind is CgroupKind.SESSION else (self.path,)
-
-    @property
-    def outer(self) -> str:
-        """The unit or container around a container's cgroup, empty without one.
-
-        The holder of that one may have made this one, with any size.
-        """
-        parts = self.path.split("/")
-        if self.identity.kind is not CgroupKind.CONTAINER:
-            return ""
-        above = 1 if parts[0] in OF_RUNTIMES else _slices_above(parts)
-        return "/".join(parts[: above + 1]) if above + 1 < len(parts) else ""
-
-
-def _slices_above(parts: Sequence[str]) -> int:
-    return sum(1 for _ in takewhile(lambda part: part.endswith(SLICE_SUFFIX), parts))
 
 
 def is_kubepods(path: str) -> bool:
@@ -93,11 +76,14 @@ def without_units(owners: Iterable[CgroupOwner]) -> tuple[CgroupOwner, ...]:
 def _owners_in(paths: Sequence[str], *, is_unified: bool) -> dict[str, CgroupOwner]:
     containers: dict[str, dict[str, str]] = {}
     owners: dict[str, CgroupOwner] = {}
+    nested: Counter[str] = Counter()
     for identity in map(identify, paths):
-        if identity.kind is not CgroupKind.OTHER:
-            key = _key(identity)
-            before = owners.get(key)
-            if before is None or _rank(identity) < _rank(before.identity):
+        key = _key(identity)
+        before = owners.get(key)
+        is_ours = before is None or _rank(identity) < _rank(before.identity)
+        if identity.kind is not CgroupKind.OTHER and is_ours:
+            nested[identity.outer] += 1
+            if not identity.outer or nested[identity.outer] <= MOST_NESTED:
                 owners[key] = CgroupOwner(identity, identity.owner, is_unified)
     for path in paths:
         identity = identify(path)
@@ -140,11 +126,13 @@ def pods_of(
 
     Containers inside a unit or another container share the size of the outer one.
     """
-    sharing = Counter(owner.outer for owner in owners)
+    sharing = Counter(owner.identity.outer for owner in owners)
 
     def size_of(owner: CgroupOwner) -> CpuSize:
-        size = sizes[owner.outer or owner.path]
-        return evolve(size, request=size.request // sharing[owner.outer]) if owner.outer else size
+        outer = owner.identity.outer
+        if not outer:
+            return sizes[owner.path]
+        return evolve(sizes[outer], request=sizes[outer].request // sharing[outer])
 
     pods = [_pod(owner, size_of(owner), programs) for owner in owners]
     times = Counter(pod.key for pod in pods)

@@ -148,7 +148,7 @@ class LocalPods:
             for owner in owners
             if not (self._is_claimed(owner) or self._is_left_behind(owner))
         )
-        paths = [owner.outer or owner.path for owner in owners]
+        paths = [owner.identity.outer or owner.path for owner in owners]
         paths += [path for claim in self._claims for path in claim.cgroups]
         main_paths = [path for owner in owners for path in owner.main_paths]
         return _Seen(

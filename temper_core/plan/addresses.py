@@ -13,7 +13,7 @@ from enum import Enum
 
 from attrs import frozen
 
-from temper_core.engine.capabilities import LONGEST_CGROUP_BYTES, LONGEST_COMM_BYTES
+from temper_core.engine.capabilities import LONGEST_COMM_BYTES
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.engine_matchers import Matcher
 from temper_core.records.plans import Assignment
@@ -21,6 +21,9 @@ from temper_core.records.pods import Origin, Pod
 from temper_core.records.profiles import LoadedProfile
 
 CGROUP_MOUNT = "/sys/fs/cgroup"
+LONGEST_ADDRESS_BYTES = 512
+"""Twice the longest path of a kubelet. Whoever has cgroups of its own can make paths of 4 KB, and
+the engine's expressions hold few of these."""
 META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
@@ -140,7 +143,7 @@ def _is_usable(address: Address) -> bool:
     # The engine's paths start below the mount. A path that repeats it could never match.
     if not address.text or not _is_text(text) or text.startswith(CGROUP_MOUNT[1:]):
         return False
-    return len(text.encode()) <= LONGEST_CGROUP_BYTES
+    return len(text.encode()) <= LONGEST_ADDRESS_BYTES
 
 
 def _is_text(text: str) -> bool:

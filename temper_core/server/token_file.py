@@ -32,13 +32,21 @@ def read_tokens(path: Path) -> tuple[NamedToken, ...]:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise MachineError(f"the token file {path}: is not a regular file")
         content = file.read(LARGEST_FILE_BYTES + 1)
-    lines = [line for line in content.splitlines() if line.strip() and not line.startswith(b"#")]
-    named = [_NAMED.fullmatch(line) for line in lines]
-    if not any(named):
-        return (NamedToken("", _usable(content.strip(), f"the token file {path}")),)
     if len(content) > LARGEST_FILE_BYTES:
         raise MachineError(f"the token file {path}: is larger than {LARGEST_FILE_BYTES} bytes")
+    lines = [line for line in map(bytes.strip, content.splitlines()) if line[:1] not in (b"", b"#")]
+    named = [_NAMED.fullmatch(line) for line in lines]
+    if not any(named):
+        return (NamedToken("", _usable(_only(lines, path), f"the token file {path}")),)
     return tuple(_token(path, line) for line in named)
+
+
+def _only(lines: list[bytes], path: Path) -> bytes:
+    if len(lines) > 1:
+        raise MachineError(
+            f"the token file {path}: has {len(lines)} lines, and none of them is 'name: token'"
+        )
+    return b"".join(lines)
 
 
 def _without_waiting(path: str, flags: int) -> int:

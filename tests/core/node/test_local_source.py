@@ -8,6 +8,7 @@ import pytest
 from temper_core.errors import InputError, MachineError
 from temper_core.node import cgroups
 from temper_core.node.cgroups import detect_cgroups
+from temper_core.node.found_pods import MOST_NESTED
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.local_source import SURE_S, LocalPods
 from temper_core.node.polled_values import YOUNG_POLLS
@@ -168,6 +169,16 @@ def test_a_container_inside_another_owner_has_its_share_of_that_ones_size(host, 
     made = [pod for pod in pods_of(host).values() if pod.cgroups[0].strip("/") in inner]
 
     assert [(pod.cpu_request_millis, pod.cpu_limit_millis) for pod in made] == [(487, 2000)] * 2
+
+
+def test_of_the_containers_inside_another_owner_only_so_many_are_pods(host):
+    outer = "system.slice/web.service"
+    make_hierarchy(host.cgroups, [f"{outer}/docker-{n:064x}.scope" for n in range(200)])
+
+    pods = pods_of(host)
+
+    assert "web.service" in pods
+    assert len(pods) == 1 + MOST_NESTED
 
 
 def test_pods_whose_uids_begin_alike_have_names_of_their_own(host):

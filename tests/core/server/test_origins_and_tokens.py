@@ -94,9 +94,24 @@ def test_a_single_token_has_no_name(start, view, token_file):
     assert view.audited == [("PUT /safe-mode", "token", "done")]
 
 
+def test_a_comment_is_no_token_and_no_part_of_one(start, token_file):
+    token_file.write_text(f"# ops: {OTHER}\n{TOKEN}\n")
+    agent = start(token_file)
+
+    statuses = [
+        agent.tcp.put("/safe-mode", json=WISH, headers=bearer(token)).status_code
+        for token in (TOKEN, f"# ops: {OTHER}", OTHER)
+    ]
+
+    assert statuses == [200, 401, 401]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        (f"{TOKEN}\n{OTHER}\n", "has 2 lines, and none of them is 'name: token'"),
+        (f"# ops: {TOKEN}\n", "must hold 16 to 4096 characters"),
+        (f" # {TOKEN}\n\n", "must hold 16 to 4096 characters"),
         (f"ops: {TOKEN}\n{OTHER}\n", "some of its lines are 'name: token', so all of them must"),
         ("ops: short\n", "token 'ops': must hold 16 to 4096 characters"),
         (f"ops: {TOKEN}\nci: {'x' * 5000}\n", "token 'ci': must hold 16 to 4096 characters"),
