@@ -31,6 +31,9 @@ __all__ = [
 
 DEFAULT_ROOT = Path("/sys/fs/cgroup")
 MOST_DIRECTORIES = 20_000
+LONGEST_PATH = 512
+"""Characters of a path that is read. Nothing that names a pod or a unit makes longer ones. The
+threads of longer ones belong to the cgroup above."""
 MOST_OF_MAKER = 2_000
 """Directories of one pod, container, unit or user, so that none of them hides those of others."""
 # The v1 hierarchies by how well they identify a process: systemd's own, then the kubelet's.
@@ -273,6 +276,8 @@ class _Room:
             return []
         fitting = []
         for path in paths:
+            if len(path) > LONGEST_PATH:
+                continue
             maker = maker_of(path)
             if self._made[maker] < MOST_OF_MAKER:
                 self._made[maker] += 1

@@ -8,7 +8,7 @@ from attrs import frozen
 from temper_core.observe.thread_rows import ThreadRow
 from temper_core.plan.membership import layer_of
 from temper_core.records.plans import Assignment, LayerPlan
-from temper_core.records.pods import Pod
+from temper_core.records.pods import Origin, Pod
 from temper_core.records.threads import ThreadIdentity
 from temper_core.records.tiers import Tier
 
@@ -45,6 +45,7 @@ class Places:
         self.records: dict[str, Pod] = {}
         self._by_cgroup: dict[str, tuple[ThreadPlace, Pod]] = {}
         self._by_process: dict[str, ThreadPlace] = {}
+        self._made_by_authors: set[str] = set()
         self._known: dict[str, ThreadPlace] = {}
         self._seats: dict[tuple[str, str, str, int, bool, bool], tuple[ThreadPlace, str]] = {}
         for assignment in plan.assignments if plan else ():
@@ -55,6 +56,8 @@ class Places:
         place = ThreadPlace(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
         self.pods[pod.uid] = _outermost(pod.cgroups)
         self.records[pod.uid] = pod
+        if pod.origin in (Origin.KUBERNETES, Origin.CONTAINER):
+            self._made_by_authors.add(pod.uid)
         for cgroup in pod.cgroups:
             self._by_cgroup[cgroup] = (place, pod)
         if not pod.cgroups:  # a workload whose rule names a process
@@ -73,13 +76,13 @@ class Places:
 
     def of(self, cgroup: str, process: str) -> ThreadPlace:
         """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""
-        if self._by_process and process in self._by_process:
-            return self._by_process[process]
         place = self._known.get(cgroup)
         if place is None:
             place = self._search(cgroup)
             remember(self._known, cgroup, place)
-        return place
+        if place.uid in self._made_by_authors:  # who choose the names of their processes
+            return place
+        return self._by_process.get(process, place)
 
     def seat_of(self, row: ThreadRow) -> tuple[ThreadPlace, str]:
         """Return a thread's place, and its layer by the plan ("" for none)."""

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import time
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -11,6 +12,7 @@ from attrs import define
 
 from temper_core.kernel_text import kernel_lines, kernel_words
 from temper_core.patient_reading import PatientReader, cgroup_owner
+from temper_core.profiles.matching import LONGEST_TITLE
 from temper_core.records.steering import BEHAVIOUR_WINDOW_S
 from temper_core.records.threads import ThreadBehaviour
 
@@ -19,6 +21,7 @@ US_PER_S = 1_000_000
 TITLE_AGE_S = 5.0
 """The period of reading a process's texts. A young one is read again when its age has doubled."""
 LONGEST_TEXT = 4_096
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 DELETED = " (deleted)"
 """The kernel's suffix to the path of a removed executable (proc_pid_exe(5))."""
 _PARENT, _FLAGS = 1, 6
@@ -78,10 +81,11 @@ class ThreadProbe:
     def title(self, tgid: int) -> str:
         """Return the command line of a process, words separated by blanks, empty if it has ended.
 
+        It is cut to what patterns see. A character beyond U+FFFF becomes U+FFFD: one of them would
+        double the memory of the others, of which any pod may have thousands of processes.
         While the process's memory is locked this is the last known one.
         """
-        text = self._read(self._titles, tgid, self._command_line)
-        return text.replace("\0", " ").strip()
+        return self._read(self._titles, tgid, self._command_line)
 
     def process(self, tgid: int) -> str:
         """Return a process's name, empty if it has ended."""
@@ -170,6 +174,7 @@ class ThreadProbe:
             self._unread.add(tgid)
         else:
             self._unread.discard(tgid)
+            text = _ASTRAL.sub("\ufffd", text.replace("\0", " ").strip()[:LONGEST_TITLE])
         return text
 
     def _executable(self, tgid: int) -> str:

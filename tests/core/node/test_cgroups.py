@@ -180,6 +180,18 @@ def test_a_tree_stops_at_its_limit_and_says_so(tmp_path):
     assert (len(whole.paths), whole.is_truncated) == (11, False)
 
 
+def test_a_path_that_is_longer_than_any_of_a_pod_is_left_out(tmp_path):
+    """Python keeps four bytes of each character beside one beyond U+FFFF."""
+    deep = "\U0001f600/" + "/".join("x" * 200 for _ in range(4))
+    make_hierarchy(tmp_path, [deep, "a/b"])
+    tree = CgroupTree(tmp_path)
+
+    tree.refresh()
+
+    assert {"a/b", deep[:403]} <= set(tree.paths)
+    assert deep not in tree.paths
+
+
 def test_a_symbolic_link_is_not_followed(tmp_path):
     make_hierarchy(tmp_path, ["a"])
     (tmp_path / "a/loop").symlink_to(tmp_path)

@@ -87,6 +87,17 @@ def test_a_title_is_the_command_line_with_blanks_between_the_words(sight, spawn)
     assert sight.is_root(child.pid) is (os.geteuid() == 0)
 
 
+def test_of_a_long_title_what_patterns_see_is_kept_in_two_bytes_a_character(sight, spawn):
+    child = spawn(TITLED, "\U0001f600" + "x" * 2_000)
+
+    title = sight.title(child.pid)
+
+    assert len(title) == 1_024
+    assert sys.getsizeof(title) < 2 * 1_024 + 200
+    assert "\ufffdxxx" in title
+    assert sight.title(child.pid) is title
+
+
 def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
     child = spawn(TITLED)
     child.kill()
