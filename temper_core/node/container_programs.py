@@ -46,10 +46,10 @@ SETTLED_S = 0.5
 MOST_LISTED = 32
 """The processes of a container whose parents are read, lowest ids first."""
 MOST_PROGRAMS = 8
-MOST_STUCK = 8
+MOST_STUCK = 64
+"""Command lines that may block at a time, two of each owner."""
 MOST_CHILDREN = 64
 """Cgroups directly below a container's that are looked at. It may make any number of them."""
-"""Command lines that may block at a time, one of each container."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LONGEST_PATH = 4096
 _COMM_END = b") "

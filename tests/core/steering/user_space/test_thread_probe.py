@@ -95,7 +95,7 @@ def test_of_a_long_title_what_patterns_see_is_kept_in_two_bytes_a_character(sigh
     assert len(title) == 1_024
     assert sys.getsizeof(title) < 2 * 1_024 + 200
     assert "\ufffdxxx" in title
-    assert sight.title(child.pid) is title
+    assert sight.title(child.pid) == title
 
 
 def test_of_a_process_that_has_gone_nothing_is_known(sight, spawn):
