@@ -74,12 +74,11 @@ def test_a_file_that_does_not_fit_is_refused(put, document, problem):
         read_spec(put(document), "n1")
 
 
-@pytest.mark.parametrize("mode", [0o620, 0o602])
-def test_a_file_that_others_may_write_is_refused(put, mode):
+def test_a_file_that_others_may_write_is_refused(put):
     path = put(twin())
-    path.chmod(mode)
+    path.chmod(0o602)
 
-    with pytest.raises(DocumentError, match="nobody but root"):
+    with pytest.raises(DocumentError, match="only root and the agent"):
         read_spec(path, "n1")
 
 
@@ -87,8 +86,30 @@ def test_a_file_that_others_may_replace_is_refused(put):
     path = put(twin())
     path.parent.chmod(0o777)
 
-    with pytest.raises(DocumentError, match="nobody but root"):
+    with pytest.raises(DocumentError, match="only root and the agent"):
         read_spec(path, "n1")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another group")
+def test_a_file_that_another_group_may_write_is_refused(put):
+    path = put(twin())
+    os.chown(path, 0, 65534)
+    path.chmod(0o620)
+
+    with pytest.raises(DocumentError, match="only root and the agent"):
+        read_spec(path, "n1")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a link to another user")
+def test_a_file_behind_a_link_that_another_user_may_change_is_refused(put, tmp_path):
+    (tmp_path / "theirs").mkdir()
+    link = tmp_path / "theirs/twin.json"
+    link.symlink_to(put(twin()))
+    os.chown(tmp_path / "theirs", 65534, 65534)
+    (tmp_path / "twin-link.json").symlink_to(link)
+
+    with pytest.raises(DocumentError, match="only root and the agent"):
+        read_spec(tmp_path / "twin-link.json", "n1")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a file to another user")
@@ -96,7 +117,7 @@ def test_a_file_of_another_user_is_refused(put):
     path = put(twin())
     os.chown(path, 65534, 65534)
 
-    with pytest.raises(DocumentError, match="nobody but root"):
+    with pytest.raises(DocumentError, match="only root and the agent"):
         read_spec(path, "n1")
 
 

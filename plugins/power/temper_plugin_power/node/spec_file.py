@@ -1,19 +1,16 @@
 """The caps that a node is to have, from its NodeTwin: an object, or a file with it."""
 
-import os
-import stat
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from attrs import frozen
 
-from temper_core import DocumentError, parse_json, parse_yaml, read_text
+from temper_core import DocumentError, foreign_writer, parse_json, parse_yaml, read_text
 from temper_plugin_power.resources.fields import text_at, value_at
 
 LARGEST_BYTES = 1024 * 1024
 YAML = (".yaml", ".yml")
-OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 EARLY_S = 60.0
 """The clock of the writer may be ahead by so much."""
 MOST_WATTS = 100_000
@@ -123,11 +120,6 @@ def _written_at(path: Path) -> float:
 
 def _refuse_writers(path: Path) -> None:
     """Raise DocumentError if a user other than root and this one may change the file."""
-    try:
-        for each in (path, path.parent):
-            status = each.stat()
-            if status.st_uid not in (0, os.geteuid()) or status.st_mode & OTHERS_MAY_WRITE:
-                problem = f"{each}: nobody but root and the agent's user may be able to write it"
-                raise DocumentError(str(path), [problem])
-    except OSError as error:
-        raise DocumentError(str(path), [error.strerror or str(error)]) from error
+    if who := foreign_writer(path):
+        problem = f"{who}: only root and the agent's user may be able to change the file"
+        raise DocumentError(str(path), [problem])
