@@ -21,6 +21,16 @@ def write(out):
         file.write(CONTENT)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a pipe to another user")
+def test_a_pipe_of_another_user_is_refused(tmp_path):
+    out = tmp_path / "pipe"
+    os.mkfifo(out)
+    os.chown(out, 65534, 65534)
+
+    with pytest.raises(InputError, match="belongs to user 65534"), written_whole(out):
+        pass
+
+
 def test_a_file_takes_its_place_when_it_is_whole(tmp_path):
     out = tmp_path / "out.pftrace"
     out.write_bytes(b"before")

@@ -49,7 +49,7 @@ def _special(out: Path) -> int | None:
         if stat.S_ISLNK(os.fstat(handle).st_mode):
             return _end_of_link(handle, out)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return handle
+            return _of_own(handle, out)
         os.close(handle)
     except FileNotFoundError:
         return None
@@ -70,10 +70,21 @@ def _end_of_link(link: int, out: Path) -> int:
         with suppress(FileNotFoundError):
             handle = os.open(target, HANDLE)
     if handle >= 0 and not stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
+        return _of_own(handle, out)
     if handle >= 0:
         os.close(handle)
     raise InputError(f"{out}: is a link; name the file itself")
+
+
+def _of_own(handle: int, out: Path) -> int:
+    """Return *handle*. Close it and raise InputError if its file is a third user's."""
+    user = os.fstat(handle).st_uid
+    if user in {0, os.geteuid()}:
+        return handle
+    os.close(handle)
+    raise InputError(
+        f"{out}: is no file, and belongs to user {user}, who would read what is private"
+    )
 
 
 @contextmanager
