@@ -18,6 +18,8 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 NS_PER_TICK = 1_000_000_000 // TICKS_PER_S
 PF_KTHREAD = 0x0020_0000
 COMM_LENGTH = 15
+LONGEST_PATH = 512
+"""Characters of a cgroup's path. The pod sources read no longer ones either."""
 UNIFIED = ""
 V1_BY_WORTH = ("name=systemd", "cpu", "cpuacct", "memory", "pids", "cpuset")
 """v1 hierarchies by how well they identify a process. The pod sources use the same order."""
@@ -111,6 +113,11 @@ def cgroup_namespace() -> str:
 
 
 def engine_path(path: str) -> str:
-    """Return a cgroup path in the engine's form: no leading slash, one trailing slash."""
+    """Return a cgroup path in the engine's form: no leading slash, one trailing slash.
+
+    In place of a path that is too long to be read, it is that of the nearest cgroup above.
+    """
     bare = path.removesuffix(" (deleted)").strip("/")
+    if len(bare) > LONGEST_PATH:
+        bare = bare[: LONGEST_PATH + 1].rpartition("/")[0]
     return f"{bare}/" if bare else "/"

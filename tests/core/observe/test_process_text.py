@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from temper_core.observe.process_text import (
+    LONGEST_PATH,
     NS_PER_TICK,
     SchedStat,
     engine_path,
@@ -162,3 +163,12 @@ def test_the_engines_spelling_is_its_own_fixed_point(path):
 
     assert spelt == "/" or (spelt.endswith("/") and not spelt.startswith("/"))
     assert " (deleted)" in path or engine_path(spelt) == spelt
+
+
+def test_in_place_of_a_path_that_is_too_long_it_is_the_nearest_one_above():
+    above = "/".join(["user.slice", "\U0001f600" * 250, "x" * 250])
+
+    assert len(above) == LONGEST_PATH
+    assert engine_path(f"/{above}") == f"{above}/"
+    assert engine_path(f"/{above}/y") == f"{above}/"
+    assert engine_path(f"/{above}y") == f"{above.rpartition('/')[0]}/"
