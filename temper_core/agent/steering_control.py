@@ -14,7 +14,7 @@ from temper_core.records.executions import ExecutionNews
 from temper_core.records.plans import Generation, LayerPlan
 from temper_core.records.steering import SteeringState
 from temper_core.scheduler.lifecycle import Scheduler
-from temper_core.steering.engine_layers import RunningEngine
+from temper_core.steering.engine_layers import NO_ENGINE, RunningEngine
 from temper_core.steering.steerer import Steerer
 from temper_core.steering.truth import Truths
 
@@ -57,6 +57,7 @@ class SteeringControl:
         self._layers: tuple[int, tuple[str, ...]] = (0, ())
         self._due = 0.0
         self._is_steering = False
+        self._engine = NO_ENGINE
         self._events_seen = 0
         self._news_from = 0.0
         self._execs_seen = 0
@@ -170,11 +171,14 @@ class SteeringControl:
             if self._steering is not None:
                 self._steering.release()  # no engine reads weights now, but the kernel would
             return math.inf
+        running = self._running(generation, scheduler)
+        if running != self._engine:
+            self._engine, self._due = running, now
         if plan is not self._plan:
             self._plan, self._due = plan, now
             self._steering.apply(plan)
         if now >= self._due:
-            self._due = now + self._steering.turn(now, self._running(generation, scheduler))
+            self._due = now + self._steering.turn(now, running)
         return max(0.0, self._due - now)
 
     @property

@@ -63,7 +63,10 @@ class SchedulerSettings:
         validator=matches_re(r"(/[^/\x00]+){2,}"),
     )
     steer_s: float = setting(
-        1.0, "Seconds between two walks that give every thread its hint.", validator=ge(0.1)
+        1.0,
+        "Seconds between two walks that give every thread its hint. Three times as long at most on "
+        "a node with many threads, while the walks find nothing to do.",
+        validator=ge(0.1),
     )
     warm_swap: bool = setting(
         True,

@@ -33,6 +33,10 @@ SOON_S = 0.1
 """The time to the next walk if threads need another look soon."""
 OWN_EVERY_S = 5.0
 """The period of searching all threads for new ones of the agent and its engines."""
+REST = 1000
+"""The pause after a walk that found nothing to do, in multiples of its CPU time: 0.1 % of a CPU."""
+MOST_PERIODS = 3
+"""The longest such pause, in periods."""
 PIN_EVERY_S = 10.0
 FORGET_EVERY_S = 60.0
 MOST_UNRESOLVED = 20
@@ -150,6 +154,7 @@ class Steerer:
             return self._period_s
         self._follow_engine(plan, engine, now)
         self._look_after_pin(now)
+        started_cpu, steered = time.thread_time(), self.state.steered
         try:
             if self._is_table_due(now):
                 started = time.monotonic()
@@ -160,9 +165,11 @@ class Steerer:
         except BpfError as error:
             self._fail(str(error))
             return self._period_s
-        is_soon = self._kick(threads, now) or has_decided
-        longest_s = LOOK_EVERY_S if self._table.judged_here else self._period_s
-        return SOON_S if is_soon else min(longest_s, self._period_s)
+        if self._kick(threads, now) or has_decided:
+            return SOON_S
+        if self.state.steered != steered:
+            return self._period_s
+        return self._pause_s(time.thread_time() - started_cpu)
 
     def truth(self) -> Truths | None:
         """Return all threads as they are now, None before the first plan or on failure.
@@ -195,6 +202,14 @@ class Steerer:
     @property
     def _layers(self) -> Sequence[str]:
         return self._engine.engine.layers
+
+    def _pause_s(self, took_s: float) -> float:
+        """Return the pause after a walk without changes, which took *took_s* of CPU time."""
+        if self._table.judged_here:
+            return min(LOOK_EVERY_S, self._period_s)
+        if self.state.astray:
+            return self._period_s
+        return max(self._period_s, min(REST * took_s, MOST_PERIODS * self._period_s))
 
     def _follow_plan(self, plan: LayerPlan) -> None:
         self._plan = plan

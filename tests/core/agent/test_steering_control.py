@@ -152,6 +152,16 @@ def test_threads_are_walked_at_once_and_then_when_it_is_due(helm, machine, sched
     assert waits == [1.0, pytest.approx(0.1), 1.0]
 
 
+def test_another_process_of_an_engine_leads_to_a_walk_at_once(helm, machine, scheduler):
+    scheduler.generation = generation()
+    helm.turn(10.0, scheduler)
+
+    scheduler.engine_pids = (77, 78, 79)
+    helm.turn(10.1, scheduler)
+
+    assert machine.steerer.calls[-1][1].pids == (77, 78, 79)
+
+
 def test_the_engine_is_described_by_its_own_order_of_layers(helm, machine, scheduler):
     scheduler.generation = generation()
 

@@ -150,12 +150,12 @@ def bpf_allowed():
 def make_steerer(bpf_allowed, bpffs, tree, tmp_path):  # noqa: ARG001 - skips where BPF cannot be used
     opened = []
 
-    def make(sight=None):
+    def make(sight=None, period_s=1.0):
         pin = PinPlace(bpffs / "temper" / "hints")
         kernel = KernelSide(SteeringKernel.open(), pin, tree)
         judge = Judge(sight or ThreadProbe())
         niceness = Niceness(NiceRecord(tmp_path), is_allowed=True)
-        opened.append(Steerer(kernel, judge, Kicker(), niceness, period_s=1.0))
+        opened.append(Steerer(kernel, judge, Kicker(), niceness, period_s=period_s))
         return opened[-1]
 
     yield make

@@ -14,7 +14,7 @@ from temper_core.records.steering import LOOK_EVERY_S
 from temper_core.records.thread_groups import Behaviour
 from temper_core.steering import table as steering_table
 from temper_core.steering.engine_layers import RunningEngine
-from temper_core.steering.steerer import SOON_S
+from temper_core.steering.steerer import MOST_PERIODS, SOON_S
 from temper_core.steering.thread_probe import ThreadProbe
 from tests.core.steering.user_space.plans import at, named, rule, steered
 
@@ -322,6 +322,30 @@ def test_hints_that_somebody_else_changed_are_put_right_and_counted(
 
     assert hinted(steerer, inside.pid) == "high"
     assert steerer.state.corrected == before + 1
+
+
+def test_a_walk_is_followed_sooner_if_it_found_something_to_do(
+    make_steerer, cgroups, workload, clock
+):
+    period_s = 1e-6  # so that every walk takes long for its period
+    steerer = make_steerer(period_s=period_s)
+    pod, inside = cgroups.make("pod"), workload()
+    inside.move_to(pod)
+    steerer.ready(steered(at(cgroups.path(pod), rule("high"), pod="shop/web")))
+    pauses = [steerer.turn(clock.later()) for _ in range(5)]
+
+    poison(steerer.path, inside.pid, 3)
+    after_correction = steerer.turn(clock.later())
+
+    assert MOST_PERIODS * period_s in pauses
+    assert after_correction == period_s
+
+
+def test_the_pause_of_a_small_node_is_its_period(make_steerer, clock):
+    steerer = make_steerer(period_s=3600.0)
+    steerer.ready(steered())
+
+    assert [steerer.turn(clock.later()) for _ in range(2)] == [3600.0] * 2
 
 
 def test_a_hint_that_somebody_else_changed_is_seen_before_it_is_put_right(steerer, workload, clock):
