@@ -17,7 +17,7 @@ from temper_core.engine.capabilities import LONGEST_COMM_BYTES
 from temper_core.profiles.fingerprints import containers_of
 from temper_core.records.engine_matchers import Matcher
 from temper_core.records.plans import Assignment
-from temper_core.records.pods import Origin, Pod
+from temper_core.records.pods import Container, Origin, Pod
 from temper_core.records.profiles import LoadedProfile
 
 CGROUP_MOUNT = "/sys/fs/cgroup"
@@ -39,14 +39,24 @@ class AddressForm(Enum):
 
 @frozen
 class Address:
-    """One place where threads of a pod live. ``text`` has no slash at either end."""
+    """One place where threads of a pod live. ``text`` has no slash at either end.
+
+    ``within`` is the path of a container's pod, if known. Without it the id counts anywhere.
+    """
 
     form: AddressForm
     text: str
+    within: str = ""
+
+    @property
+    def matchers(self) -> tuple[Matcher, ...]:
+        """The conditions that hold together for threads at this address."""
+        above = (Matcher("CgroupPrefix", f"{self.within}/"),) if self.within else ()
+        return (*above, self.matcher)
 
     @property
     def matcher(self) -> Matcher:
-        """The condition that holds for threads at this address."""
+        """The condition on the text of this address alone."""
         if self.form is AddressForm.PATH:
             return Matcher("CgroupPrefix", f"{self.text}/")
         if self.form is AddressForm.PROCESS:
@@ -113,18 +123,29 @@ def _inside_and_outside(
     rest = [container for container in pod.containers if container not in matching]
     if not rest or not all(container.runtime_id for container in pod.containers):
         return whole, ()
-    return (
-        tuple(Address(AddressForm.CONTAINER, container.runtime_id) for container in matching),
-        tuple(Address(AddressForm.CONTAINER, container.runtime_id) for container in rest),
-    )
+    paths = [address.text if address.form is AddressForm.PATH else "" for address in whole]
+
+    def ids_of(containers: Iterable[Container]) -> tuple[Address, ...]:
+        return tuple(
+            Address(AddressForm.CONTAINER, container.runtime_id, path)
+            for container in containers
+            for path in paths
+        )
+
+    return ids_of(matching), ids_of(rest)
 
 
 def one_expression(addresses: Iterable[Address]) -> Matcher:
     """Return one regular expression that holds at every one of *addresses*."""
-    by_form: defaultdict[AddressForm, set[str]] = defaultdict(set)
+    by_form: defaultdict[tuple[AddressForm, str], set[str]] = defaultdict(set)
     for address in addresses:
-        by_form[address.form].add(address.text)
-    parts = [_EXPRESSIONS[form](texts) for form, texts in by_form.items()]
+        by_form[address.form, address.within].add(address.text)
+    parts = [
+        rf"^{_literal(CGROUP_MOUNT)}/{_literal(within)}/.*{_EXPRESSIONS[form](texts)}"
+        if within
+        else _EXPRESSIONS[form](texts)
+        for (form, within), texts in by_form.items()
+    ]
     return Matcher("CgroupRegex", "|".join(sorted(parts)))
 
 

@@ -58,7 +58,7 @@ class LayerDraft:
             if condition in by_expression:
                 blocks.append((one_expression(addresses), *condition))
             else:
-                blocks += [(address.matcher, *condition) for address in addresses]
+                blocks += [(*address.matchers, *condition) for address in addresses]
         return tuple(blocks)
 
     def _joined(self, by_condition: dict[Condition, list[Address]]) -> set[Condition]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from temper_core.plan import explain, membership
+from temper_core.plan import explain, membership, render_engine
 from temper_core.records.profiles import Fingerprint
 from temper_core.records.threads import ThreadIdentity
+from temper_core.scheduler.engine_process.access import check_against_rules
 from temper_core.settings import Settings
 from tests.core.plan.nodes import a_thread
 
@@ -95,3 +96,36 @@ def test_which_containers_are_meant_is_explained(pod, with_image, database, deci
     told = explain(decided(subject, profiles=[database]), Settings(), subject.key).profile_about
 
     assert told == "container c0; the threads of c1 stay in the layer of the tier"
+
+
+def test_an_id_in_the_name_of_a_cgroup_elsewhere_is_no_container_of_the_pod(
+    pod, with_image, database, decided
+):
+    """The id is public, in /proc/PID/cgroup, and users choose the names below their sessions."""
+    subject = a_pod_of(pod, with_image, "mysql:8.4", "sidecar:1")
+
+    made = decided(subject, profiles=[database])
+
+    theirs = f"user.slice/user-1000.slice/user@1000.service/app.slice/{IDS[0]}/"
+    assert membership.layer_of(made, ThreadIdentity(theirs, "w1", "x", uid=1000)).name == "open"
+
+
+def test_so_it_is_where_one_expression_stands_for_many_containers(plan, pod, with_image, database):
+    pods = [
+        with_image(
+            pod(f"db-{n:02}", HIGH, 100, cgroups=(f"kubepods.slice/kubepods-pod{n:02}.slice/",)),
+            "mysql:8.4",
+            "sidecar:1",
+            runtime_ids=(f"{n:02}{IDS[0]}", f"{n:02}{IDS[1]}"),
+        )
+        for n in range(40)
+    ]
+
+    made = plan(*pods, profiles=[database], cores=64)
+
+    assert "CgroupRegex" in render_engine(made)
+    theirs = f"user.slice/user-1000.slice/user@1000.service/app.slice/07{IDS[0]}/"
+    own = thread(pods[7], f"07{IDS[0]}")
+    assert membership.layer_of(made, own).name == "mysql.hot.high"
+    assert membership.layer_of(made, ThreadIdentity(theirs, "w1", "x", uid=1000)).name == "open"
+    check_against_rules(render_engine(made), "1.1.4", 64)
