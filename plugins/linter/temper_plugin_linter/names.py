@@ -42,9 +42,15 @@ def subject_of(thread: ThreadSample) -> str:
 
 
 def kind_of(pod: str, process: str, comm: str) -> str:
-    """Return a kind: the pod's key or else the process, and the thread's name without numbers."""
+    """Return a kind: the pod's key or else the process, and the thread's name without numbers.
+
+    In two words the slash that a pod's kind has is replaced, since users name their processes.
+    """
     kind = NUMBER.sub("#", comm)
-    return f"{pod or process} {kind}" if pod or process not in ("", comm) else kind
+    if pod:
+        return f"{pod} {kind}"
+    own = kind if process in ("", comm) else f"{process} {kind}"
+    return own.replace("/", "_") if " " in own else own
 
 
 def by_subject(threads: Iterable[ThreadSample]) -> Mapping[str, list[ThreadSample]]:
