@@ -182,7 +182,7 @@ def test_every_original_can_be_put_back_from_the_annotation(document):
         ),
         (pod(annotations={"temper.codes/overcommit": "enabled"}), Outcome.LOWERED, "300m freed"),
         (
-            pod(annotations={"kubernetes.io/config.mirror": "x"}),
+            pod(annotations={"kubernetes.io/config.mirror": "5b1f" * 8}),
             Outcome.STATIC,
             "mirrors a static pod",
         ),
