@@ -227,17 +227,34 @@ static __always_inline void *above(struct cgroup *cgroup)
 	return parent ? parent - bpf_core_field_offset(struct cgroup, self) : NULL;
 }
 
-/* The innermost cgroup that has a policy counts. */
+/* The ancestor at the level MOST_LEVELS - 1, or the cgroup itself where it is not below that. */
+static __always_inline struct cgroup *within_reach(struct cgroup *cgroup)
+{
+	void *at = (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors);
+
+	if (bpf_core_field_exists(cgroup->ancestors) && cgroup->level >= MOST_LEVELS)
+		bpf_probe_read_kernel(&cgroup, sizeof(cgroup),
+				      at + (MOST_LEVELS - 1) * sizeof(void *));
+	return cgroup;
+}
+
+/*
+ * The innermost cgroup that has a policy counts. Levels between the first MOST_LEVELS and the last
+ * are skipped, so that no one leaves a place near the root by making deep cgroups.
+ */
 static __always_inline struct policy *policy_of(struct cgroup *cgroup)
 {
 	struct policy *policy;
 	u64 id;
 
-	for (int level = 0; cgroup && level < MOST_LEVELS; level++) {
+	for (int step = 0; cgroup && step < 2 * MOST_LEVELS; step++) {
 		cgroup = bpf_rdonly_cast(cgroup, bpf_core_type_id_kernel(struct cgroup));
+		if (step == MOST_LEVELS)
+			cgroup = bpf_rdonly_cast(within_reach(cgroup),
+						 bpf_core_type_id_kernel(struct cgroup));
 		id = cgroup->kn->id;
 		policy = bpf_map_lookup_elem(&policies, &id);
-		if (policy && (!level || !(policy->flags & POLICY_EXACT)))
+		if (policy && (!step || !(policy->flags & POLICY_EXACT)))
 			return policy;
 		cgroup = above(cgroup);
 	}

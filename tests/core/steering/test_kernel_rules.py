@@ -81,15 +81,28 @@ def test_a_policy_of_the_root_covers_every_cgroup(kernel, unified, make_cgroup, 
     assert (look(inside).hint, look(outside).hint) == (40, 40)
 
 
-def test_cgroups_are_followed_through_twenty_levels(kernel, make_cgroup, spawn, look):
+@pytest.mark.parametrize("levels", [1, 20, 23, 24, 25, 47, 48, 49, 100])
+def test_cgroups_are_followed_through_all_levels(kernel, make_cgroup, spawn, look, levels):
     pod = folder = make_cgroup()
-    for level in range(20):
+    for level in range(levels):
         folder = make_cgroup("/".join("d" * (level + 1)))
     kernel.set_table({number(pod): Policy((), 40)}, (), DEFAULT)
 
     pid = named(spawn(*STAYS, cgroup=folder))
 
     assert look(pid).hint == 40
+
+
+def test_of_many_levels_the_innermost_policy_counts(kernel, make_cgroup, spawn, look):
+    pod = make_cgroup()
+    folders = [make_cgroup("/".join("d" * (level + 1))) for level in range(60)]
+    policies = {number(pod): Policy((), 40), number(folders[40]): Policy((), 41)}
+    kernel.set_table(policies, (), DEFAULT)
+
+    above = named(spawn(*STAYS, cgroup=folders[39]))
+    below = named(spawn(*STAYS, cgroup=folders[-1]))
+
+    assert (look(above).hint, look(below).hint) == (40, 41)
 
 
 def test_a_policy_for_one_cgroup_exactly_leaves_those_below_alone(kernel, make_cgroup, spawn, look):
