@@ -50,6 +50,7 @@ class Report:
         """Record why the walk ends early."""
         self._failed += 1
         self._say(f"  FAILED {why}")
+        self._write({"gave_up": why})
 
     def _write(self, outcome: dict[str, object]) -> None:
         if self._path is not None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+import pytest
 from attrs import frozen
 
 CHECKOUT = Path(__file__).parents[2]
@@ -38,12 +39,16 @@ class Outcome:
 
 @frozen
 class Walked:
-    """A walk that has ended: what it printed, which claims it came to, and its directory."""
+    """A walk that has ended: what it printed, which claims it came to, and its directory.
+
+    ``gave_up`` is why it ended before its last claim, empty if it did not say so.
+    """
 
     exit_code: int
     output: str
     outcomes: Mapping[str, Outcome]
     share: Path
+    gave_up: str = ""
 
 
 @frozen
@@ -110,17 +115,25 @@ def _walked(share: Path, *command: str | Path, **environment: str) -> Walked:
         errors="replace",
         check=False,
     )
-    return Walked(ended.returncode, ended.stdout, _read_outcomes(share / "report.jsonl"), share)
+    report = share / "report.jsonl"
+    lines = report.read_text().splitlines() if report.exists() else []
+    told = [json.loads(line) for line in lines]
+    outcomes = {
+        line["claim"]: Outcome(line["holds"], line["measured"]) for line in told if "claim" in line
+    }
+    gave_up = "; ".join(line["gave_up"] for line in told if "gave_up" in line)
+    return Walked(ended.returncode, ended.stdout, outcomes, share, gave_up)
 
 
 def assert_held(claim: str, claims: Mapping[str, str], walked: Walked) -> None:
-    """Fail with all that was printed where the walk did not come to a claim, or it did not hold."""
+    """Fail where the walk did not come to a claim, or it did not hold.
+
+    All that was printed is part of the first failure only.
+    """
     outcome = walked.outcomes.get(claim)
-    assert outcome is not None, f"the walk did not come to: {claims[claim]}\n{walked.output}"
+    if outcome is None:
+        first = next(name for name in claims if name not in walked.outcomes)
+        printed = f"\n{walked.output}" if claim == first else ""
+        reason = walked.gave_up or f"it ended with exit code {walked.exit_code}"
+        pytest.fail(f"the walk did not come to: {claims[claim]}: {reason}{printed}", pytrace=False)
     assert outcome.holds, f"not so: {claims[claim]}\n{outcome.measured}\n\n{walked.output}"
-
-
-def _read_outcomes(report: Path) -> Mapping[str, Outcome]:
-    lines = report.read_text().splitlines() if report.exists() else []
-    told = [json.loads(line) for line in lines]
-    return {line["claim"]: Outcome(line["holds"], line["measured"]) for line in told}

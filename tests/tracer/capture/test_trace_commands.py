@@ -145,7 +145,7 @@ def test_what_makes_no_sense_is_refused(host, settings, words, message):
 
 def test_a_capture_whose_client_is_killed_is_kept_by_the_agent(host, settings, tmp_path):
     out = tmp_path / "x.pftrace"
-    words = ("capture", "--seconds", "3", "--out", str(out), "--settings", str(settings))
+    words = ("capture", "--seconds", "10", "--out", str(out), "--settings", str(settings))
     running = subprocess.Popen(host.command(TEMPER, "trace", *words), env=ENVIRONMENT)
     until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
     host.shell(f"kill -{signal.SIGKILL.value} $(pgrep -f '[t]emper trace capture')")
