@@ -31,7 +31,7 @@ class Pace:
     ask_s: float
 
 
-# An attach takes half a minute in the emulator, and ten times that on a slow host with another guest.
+# An attach takes half a minute in the emulator, and ten times that on a slow host.
 BRISK = Pace(enforcing_s=900.0, loading_s=800.0, look_s=5.0, ask_s=1.0)
 # On a busy host it takes many minutes. Every tick and every answer adds to it.
 PATIENT = Pace(enforcing_s=1200.0, loading_s=1000.0, look_s=60.0, ask_s=5.0)
