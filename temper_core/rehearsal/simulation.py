@@ -77,14 +77,14 @@ class Simulation:
 def simulate(path: Path, given: SimulationOverrides) -> Simulation:
     """Simulate the recording at *path*. Raise DocumentError if it is not a valid recording."""
     recording = Recording(path)
-    settings = given.settings or recording.head.settings
+    settings = given.settings or _without_plugin_files(recording.head.settings)
     host = load_host(settings)
     machine = given.machine or recording.head.machine
     course = SimulatedDecisions(settings, machine, host, given.steered, given.profiles)
     run = _Run(course, _Judgement.of(settings, host))
     for moment in recording.moments():
         run.take(moment)
-    return run.result(recording.head, tuple(_remarks(recording.head, host)))
+    return run.result(recording.head, tuple(_remarks(recording.head, given, host)))
 
 
 @define(eq=False)
@@ -164,6 +164,11 @@ class _Judgement:
             self.stood[number] = evolve(self.stood[number], violation=violation, looks=looks)
 
 
+def _without_plugin_files(recorded: Settings) -> Settings:
+    """Return *recorded* without its directory of plugin files: a recording may not name code."""
+    return evolve(recorded, plugin_host=evolve(recorded.plugin_host, directory=""))
+
+
 def _difference(
     recorded: LayerPlan | None, plan: LayerPlan | None, settings: Settings
 ) -> PlanChange | None:
@@ -173,11 +178,14 @@ def _difference(
     return None if change.kind is ChangeKind.NONE and not change.moves else change
 
 
-def _remarks(head: RecordingHeader, host: PluginHost) -> Iterator[str]:
+def _remarks(head: RecordingHeader, given: SimulationOverrides, host: PluginHost) -> Iterator[str]:
     """Yield the recorded plugins and files that are missing in the simulation."""
     here = {state.name: state for state in host.states()}
     for plugin in head.plugins:
         if plugin.name != CORE and plugin.name not in here:
             yield f"plugin {plugin.name!r} was active where this was recorded, and is not here"
+    directory = head.settings.plugin_host.directory
+    if directory and given.settings is None:
+        yield f"plugins of {directory}, which the recording names, were not loaded: see --settings"
     for path in head.left_out:
         yield f"{path} was left out of the recording"

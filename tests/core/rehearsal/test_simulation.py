@@ -11,12 +11,12 @@ from temper_core import Detection, Detector, Finding, Invariant, hookimpl
 from temper_core.cli.simulated_tables import simulation_document
 from temper_core.errors import DocumentError
 from temper_core.plan.change import ChangeKind
-from temper_core.plugin_host import PluginHost
+from temper_core.plugin_host import PluginHost, load_host
 from temper_core.records.snapshots import Mode, PluginState, Status
 from temper_core.rehearsal import simulation
 from temper_core.rehearsal.simulation import SimulationOverrides, simulate
 from temper_core.settings import Settings
-from temper_core.settings.models import LintSettings, SchedulerSettings
+from temper_core.settings.models import LintSettings, PluginHostSettings, SchedulerSettings
 from temper_core.settings.tiers import PlanSettings
 from temper_core.testing import make_machine, make_pod, make_thread
 
@@ -342,3 +342,22 @@ def spoil(data, place):
         del place[key]
     else:
         place[key] = data.draw(ODD)
+
+
+def test_a_recording_names_no_code(web, plan_of, look_of, write, tmp_path, monkeypatch):
+    monkeypatch.setattr(simulation, "load_host", load_host)
+    directory, loaded = tmp_path / "plugins", tmp_path / "loaded"
+    directory.mkdir()
+    (directory / "named.py").write_text(f"open({str(loaded)!r}, 'w').close()\n")
+    named = Settings(plugin_host=PluginHostSettings(allow=("named",), directory=str(directory)))
+    path = write(look_of(plan_of(web), 0), settings=named)
+
+    told = simulate(path, SimulationOverrides())
+
+    assert not loaded.exists()
+    assert f"plugins of {directory}" in told.remarks[0]
+
+    told = simulate(path, SimulationOverrides(settings=named))
+
+    assert loaded.exists()
+    assert not [remark for remark in told.remarks if str(directory) in remark]
