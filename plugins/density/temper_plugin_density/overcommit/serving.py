@@ -113,17 +113,26 @@ class Webhook:
             await asyncio.to_thread(self._keeper.check)
         except MachineError as error:
             problem = str(error)
+        try:
+            self._take_up()
+        except (OSError, ValueError) as error:
+            problem = problem or f"OpenSSL refuses the certificate: {error}"
+        if problem:
             self._tallies.check_failures.inc()
             log.warning("certificate_check_failed", reason=problem)
         self._problem = problem or "no certificate yet"
-        self._take_up()
         return bool(problem)
 
     def _take_up(self) -> None:
+        """Serve the keeper's certificate. Keep the last one, and raise, if OpenSSL refuses it.
+
+        It refuses what is too weak for its security level, for example (ssl.SSLError, an OSError).
+        """
         material = self._keeper.material
         if material is None or material == self._presented:
             return
         if self._presented is None or self._presented.certificate != material.certificate:
+            present(server_context(), material)  # a context may keep half of what it refuses
             present(self._context, material)
             self._tallies.certificates.inc()
         self._presented = material
