@@ -100,7 +100,12 @@ def test_the_cookie_is_for_this_site_alone(client):
 
 @pytest.mark.parametrize(
     "headers",
-    [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"origin": "null"}],
+    [
+        {"origin": "https://evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"origin": "null"},
+        {"origin": "http://["},
+    ],
 )
 @pytest.mark.parametrize("path", ["/login", "/logout"])
 def test_a_page_of_another_origin_neither_enters_nor_leaves(entered, path, headers):
@@ -109,6 +114,14 @@ def test_a_page_of_another_origin_neither_enters_nor_leaves(entered, path, heade
     assert refused.status_code == 400
     assert "set-cookie" not in refused.headers
     assert entered.get("/fleet/nodes").status_code == 200
+
+
+def test_only_the_end_of_an_open_session_is_logged(entered):
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert entered.post("/logout").status_code == 200
+
+    assert [entry["event"] for entry in logs] == ["session_ended"]
 
 
 @pytest.mark.parametrize(

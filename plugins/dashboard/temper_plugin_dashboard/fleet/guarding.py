@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import structlog
 from starlette.requests import Request
@@ -122,8 +121,8 @@ class Guard:
     async def leave(self, request: Request) -> Response:
         """End the session of the request."""
         require_own_page(request)
-        self._sessions.end(self.session(request))
-        log.info("session_ended", address=address_of(request))
+        if self._sessions.end(self.session(request)):
+            log.info("session_ended", address=address_of(request))
         response = Response(b"{}", media_type=JSON)
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
         return response
@@ -163,7 +162,7 @@ def require_own_page(request: Request) -> None:
     site = request.headers.get("sec-fetch-site", SAME_ORIGIN[0])
     origin = request.headers.get("origin", "")
     host = request.headers.get("host", "")
-    if site not in SAME_ORIGIN or (origin and urlsplit(origin).netloc != host):
+    if site not in SAME_ORIGIN or (origin and origin.partition("://")[2] != host):
         raise InputError("a page of another origin may not do that")
 
 

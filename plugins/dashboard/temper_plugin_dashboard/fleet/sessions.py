@@ -85,9 +85,9 @@ class Sessions:
         self._open[key] = evolve(session, used=now)
         return True
 
-    def end(self, name: str) -> None:
-        """End a session, if it is open."""
-        self._open.pop(digest_of(name), None)
+    def end(self, name: str) -> bool:
+        """End a session. Return whether it was open."""
+        return self._open.pop(digest_of(name), None) is not None
 
     def _is_current(self, session: _Session) -> bool:
         try:
