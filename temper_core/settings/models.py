@@ -254,7 +254,9 @@ class PluginHostSettings:
     )
     strict: bool = setting(False, "Whether a plugin that fails ends the program.")
     deadline_s: float = setting(
-        5.0, "Seconds that one call into a plugin may take.", validator=gt(0)
+        5.0,
+        "Seconds that one call into a plugin may take.",
+        validator=and_(gt(0), le(86_400)),
     )
     call_memory_mib: int = setting(
         256,

@@ -97,6 +97,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[scheduler]\nwatchdog_ms = 90000", "scheduler.watchdog_ms: must be <= 30000"),
         ("[scheduler]\nloop_deadline_s = 1e-10", "scheduler.loop_deadline_s: must be >= 0.1"),
         ("[scheduler]\nloop_deadline_s = 1e18", "scheduler.loop_deadline_s: must be <= 86400"),
+        ("[plugin_host]\ndeadline_s = 1e12", "plugin_host.deadline_s: must be <= 86400"),
         ("[scheduler]\nsteer_s = 1e-9", "scheduler.steer_s: must be >= 0.1"),
         ("[scheduler]\nsteering_pin = 'hints'", "scheduler.steering_pin: must match regex"),
         ("[scheduler]\nsteering_pin = '/hints'", "scheduler.steering_pin: must match regex"),
