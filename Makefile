@@ -15,13 +15,13 @@ LOCKED := uv.lock pyproject.toml $(wildcard libs/*/pyproject.toml plugins/*/pypr
 HOSTILE = tests/core/plugin_host/test_hostile_plugins.py tests/core/instruments/test_hostile_instruments.py \
 	tests/core/server/test_hostile_answers.py
 SIDE_BY_SIDE = -q -n $(WORKERS) --dist loadfile
-unit test-python312 test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
+unit test-long test-python312 test-python313 test-python314: export PYTHONDONTWRITEBYTECODE =
 COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 
 export PYTHON LISTEN FAILURES
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-more test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-long test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-more test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ unit: install
 # With a cache of their own, so that only what failed of them runs once more.
 hostile: install
 	$(BIN)/pytest -q -n 3 --dist loadfile --timeout 120 --timeout-method thread --max-worker-restart 3 -o cache_dir=build/pytest-hostile $(HOSTILE) $(SELECTED) || test -n "$(SELECTED)" -a $$? = 5
+
+test-long: install  ## the tests that train, replay and attack for minutes
+	$(BIN)/pytest $(SIDE_BY_SIDE) --long -o cache_dir=build/pytest-long $(SELECTED) || test -n "$(SELECTED)" -a $$? = 5
 
 test-python312: build/venv-3.12/.installed  ## the tests that depend on the version of Python, on 3.12
 test-python313: build/venv-3.13/.installed  ## the same on 3.13

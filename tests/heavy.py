@@ -10,6 +10,20 @@ FOLDERS = frozenset(
     TESTS / name for name in ("deb", "density", "image", "install", "kernel", "kubernetes")
 )
 
+LONG = frozenset(
+    TESTS / name
+    for name in (
+        "hostile/test_connections.py",
+        "rightsizer/test_backtest.py",
+        "rightsizer/test_fleet.py",
+        "rightsizer/test_rightsize_agent.py",
+        "tracer/capture/test_kubectl_trace.py",
+        "trainer/refining/test_arm_traces.py",
+        "trainer/refining/test_train_run.py",
+    )
+)
+"""Files elsewhere that take minutes each. See ``tests/long.py``."""
+
 
 def leave_to(target: str, item: pytest.Item, reason: str) -> None:
     """Skip *item* in this run; ``make TARGET`` runs it."""
@@ -24,6 +38,11 @@ def lift_time_limit(items: Iterable[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(0))
 
 
+def named_files(arguments: Iterable[object]) -> frozenset[Path]:
+    """Return the files that are named on the command line, or have a test that is."""
+    return frozenset(Path(str(word).partition("::")[0]).resolve() for word in arguments)
+
+
 def target_of(item: pytest.Item) -> str | None:
     """Return the target that *item* is left to, or None if this run has it."""
     marker = item.get_closest_marker("heavy")
@@ -31,9 +50,10 @@ def target_of(item: pytest.Item) -> str | None:
 
 
 def check_places(items: Iterable[pytest.Item]) -> None:
-    """Refuse a collection where a test outside the heavy folders is skipped unconditionally."""
+    """Refuse a collection where a test elsewhere is skipped unconditionally."""
     skipped = [item for item in items if item.get_closest_marker("heavy") or _is_skipped(item)]
-    strays = [item.nodeid for item in skipped if FOLDERS.isdisjoint(item.path.parents)]
+    places = FOLDERS | LONG
+    strays = [item.nodeid for item in skipped if places.isdisjoint((item.path, *item.path.parents))]
     if strays:
         shown = "\n".join(strays[:20])
         raise pytest.UsageError(
