@@ -12,7 +12,7 @@ GROWN = "4"
 # The stock window of a warm swap has to be shorter than a cold start by this factor.
 COLD_TO_WARM = 10
 # With hints a pod moves at once, but the emulated agent may be late to write them.
-MOVED_S = 60.0
+MOVED_S = 240.0
 LOOK_S = 0.5
 SPINNERS = 8
 # An emulated CPU may stall for a while. On real hardware these are milliseconds.
