@@ -3,6 +3,7 @@
 import errno
 import itertools
 import os
+import time
 
 import numpy as np
 import pytest
@@ -236,6 +237,25 @@ def test_what_was_not_due_is_drained_at_the_end(tmp_path):
         )
 
     assert (recorded.events, recorded.ending) == (3, Ending.ASKED)
+
+
+class SlowToAttach(Filling):
+    """A recorder that takes longer to attach than the recording may."""
+
+    def begin(self):
+        time.sleep(0.2)
+
+
+def test_the_seconds_count_from_when_all_is_attached(tmp_path):
+    with UnlinkedFile.create(tmp_path) as file:
+        bounds = Bounds(seconds=0.1, free_bytes=0)
+
+        recorded = record(
+            SlowToAttach(), RawFile(file.descriptor), file.descriptor, bounds, lambda: None
+        )
+
+    assert recorded.seconds >= 0.2 + 0.1
+    assert recorded.events > 0
 
 
 def test_a_file_has_no_name_until_it_is_published(tmp_path):

@@ -12,6 +12,7 @@ from temper_plugin_tracer.capture.bounds import Bounds, Ending
 from temper_plugin_tracer.capture.drained import Drained, Losses
 from temper_plugin_tracer.capture.raw_file import RawFile
 
+NS_PER_S = 1_000_000_000
 BYTES_OF_EVENT = 9
 """Size of an event in the finished file, at most. The encoder keeps the bound itself."""
 MOST_NAMES = 1 << 20
@@ -76,7 +77,7 @@ class Recorded:
     @property
     def seconds(self) -> float:
         """Its duration."""
-        return (self.ended_ns - self.began_ns) / 1e9
+        return (self.ended_ns - self.began_ns) / NS_PER_S
 
 
 @frozen
@@ -115,14 +116,16 @@ def record(
 ) -> Recorded:
     """Record into *raw*, the file *descriptor*, until a bound is reached or an end is asked for.
 
+    The bound of seconds counts from the moment when all of the recorder is attached.
     Raises BpfError or OSError if the recorder cannot begin.
     """
     began_ns = boot_ns()
-    recorder.begin()
+    recorder.begin()  # attaching takes seconds on a slow machine
+    ends_ns = boot_ns() + round(bounds.seconds * NS_PER_S)
     count, ending = _Count(), None
     try:
         while ending is None:
-            left_s = bounds.seconds - (boot_ns() - began_ns) / 1e9
+            left_s = (ends_ns - boot_ns()) / NS_PER_S
             if left_s <= 0:
                 ending = Ending.SECONDS
                 break
