@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -179,8 +180,8 @@ def fake_proc(tmp_path):
     return FakeProc(tmp_path / "proc")
 
 
-@pytest.fixture
-def cgroup():
+@contextmanager
+def made_cgroup():
     """Make a real cgroup v2 below the root, as ``(name, folder)``; it is removed afterwards."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     roots = [Path(mount[1]) for mount in mounts if mount[2] == "cgroup2"]
@@ -191,10 +192,19 @@ def cgroup():
         folder.mkdir()
     except OSError as error:
         pytest.skip(f"cannot make a cgroup here: {error}")
-    yield folder.name, folder
-    for pid in (folder / "cgroup.procs").read_text().split():
-        (roots[0] / "cgroup.procs").write_text(pid)
-    folder.rmdir()
+    try:
+        yield folder.name, folder
+    finally:
+        for pid in (folder / "cgroup.procs").read_text().split():
+            (roots[0] / "cgroup.procs").write_text(pid)
+        folder.rmdir()
+
+
+@pytest.fixture
+def cgroup():
+    """Make a cgroup as ``made_cgroup`` does."""
+    with made_cgroup() as made:
+        yield made
 
 
 @pytest.fixture
