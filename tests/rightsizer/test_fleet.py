@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 import time
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from temper_plugin_rightsizer.backtest.fleet_demands import demands_of_fleet
 from temper_plugin_rightsizer.backtest.samples import steps_of_demands
+from temper_plugin_rightsizer.commands.rightsize import command
 from temper_plugin_rightsizer.fleet.queries import Scope
 from temper_plugin_rightsizer.fleet.reading import Fleet
 from temper_plugin_rightsizer.fleet.report import report
@@ -286,14 +289,21 @@ def address(tmp_path_factory):
 
 
 def rightsize(address, *options):
-    command = [TEMPER, "rightsize", "--prometheus", address, *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    words = [TEMPER, "rightsize", "--prometheus", address, *options]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+@cache
+def written(address, *options):
+    """Return the report in JSON. It is asked for once: what this Prometheus knows stays."""
+    words = ["--prometheus", address, "--output", "json", *options]
+    done = CliRunner().invoke(command, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
 
 
 def document(address, *options):
-    done = rightsize(address, "--output", "json", *options)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(written(address, *options))
 
 
 def by_owner(address, namespace, *options):
