@@ -37,10 +37,11 @@ class Forks:
             words = [sys.executable, "-m", "tests.hostile_text.forks", str(theirs.fileno())]
             self._process = subprocess.Popen(words, pass_fds=[theirs.fileno()], cwd=ROOT)
 
-    def start(self, arguments, folder, environment, output):
-        """Start a command that writes to the descriptor *output*."""
+    def start(self, arguments, folder, environment, output, errors=None):
+        """Start a command that writes to the descriptors *output* and *errors*, or to one."""
         order = [list(arguments), str(folder), dict(environment)]
-        socket.send_fds(self._ours, [json.dumps(order).encode()], [output])
+        descriptors = [output, output if errors is None else errors]
+        socket.send_fds(self._ours, [json.dumps(order).encode()], descriptors)
 
     def wait(self):
         """Return the exit code of the command that was started last."""
@@ -53,26 +54,27 @@ class Forks:
 
 def serve(connection):
     while True:
-        order, outputs, _, _ = socket.recv_fds(connection, LARGEST, 1)
+        order, outputs, _, _ = socket.recv_fds(connection, LARGEST, 2)
         if not order:
             return
         child = os.fork()
         if child == 0:
             connection.close()
-            _become(*json.loads(order), outputs[0])
-        os.close(outputs[0])
+            _become(*json.loads(order), *outputs)
+        for descriptor in outputs:
+            os.close(descriptor)
         _, status = os.waitpid(child, 0)
         connection.send(str(os.waitstatus_to_exitcode(status)).encode())
 
 
-def _become(arguments, folder, environment, output):
+def _become(arguments, folder, environment, output, errors):
     """Run the command, and end this process with its code."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    for descriptor in (1, 2):
-        os.dup2(output, descriptor)
+    os.dup2(output, 1)
+    os.dup2(errors, 2)
     source = output if os.isatty(output) else os.open(os.devnull, os.O_RDONLY)
     os.dup2(source, 0)
     sys.argv = ["temper", *arguments]

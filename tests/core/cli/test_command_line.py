@@ -15,6 +15,7 @@ from temper_core.hookspecs import ENTRY_POINTS
 from temper_core.install_hints import GROUP, plugin_with
 from temper_core.plugin_commands import settings_path, summaries
 from temper_core.settings import reader
+from tests.hostile_text.forks import Forks
 from tests.patience import PATIENCE_S
 
 COMMANDING = """
@@ -30,6 +31,27 @@ TEMPER = str(Path(sys.executable).with_name("temper"))
 def temper(*arguments, **options):
     command = [TEMPER, *arguments]
     return subprocess.run(command, check=False, capture_output=True, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def forks():
+    forks = Forks()
+    yield forks
+    forks.close()
+
+
+@pytest.fixture
+def forked(forks, tmp_path):
+    """Run commands as ``temper`` does, but without a new interpreter that imports all again."""
+
+    def run(*arguments):
+        paths = tmp_path / "forked-stdout", tmp_path / "forked-stderr"
+        with paths[0].open("w") as output, paths[1].open("w") as errors:
+            forks.start(arguments, Path.cwd(), os.environ, output.fileno(), errors.fileno())
+            code = forks.wait()
+        return subprocess.CompletedProcess(arguments, code, *(path.read_text() for path in paths))
+
+    return run
 
 
 @pytest.mark.parametrize("name", sorted(CORE_COMMANDS))
@@ -135,8 +157,8 @@ def test_the_help_works_where_nothing_can_be_remembered():
         (["run"], "ARGV"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_clear_message_and_code_2(arguments, word):
-    done = temper(*arguments)
+def test_a_mistake_on_the_command_line_is_one_clear_message_and_code_2(forked, arguments, word):
+    done = forked(*arguments)
 
     assert done.returncode == 2
     assert word in done.stderr
@@ -155,39 +177,39 @@ def test_a_mistake_on_the_command_line_is_one_clear_message_and_code_2(arguments
         (["lint", "--explain", "starvatoin", "--from", "{empty}"], "did you mean 'starvation'?"),
     ],
 )
-def test_a_mistyped_value_gets_the_one_that_was_meant(arguments, meant, tmp_path):
+def test_a_mistyped_value_gets_the_one_that_was_meant(forked, arguments, meant, tmp_path):
     empty = tmp_path / "violations.json"
     empty.write_text('{"violations": [], "at": 1}')
 
-    done = temper(*(each.format(empty=empty) for each in arguments))
+    done = forked(*(each.format(empty=empty) for each in arguments))
 
     assert done.returncode == 2
     assert done.stderr.endswith(f"{meant}\n")
 
 
-def test_a_value_that_is_like_none_gets_no_suggestion():
-    done = temper("run", "--tier", "sideways", "true")
+def test_a_value_that_is_like_none_gets_no_suggestion(forked):
+    done = forked("run", "--tier", "sideways", "true")
 
     assert "'sideways' is not one of" in done.stderr
     assert "mean" not in done.stderr
 
 
-def test_a_mistyped_invariant_is_told_without_an_agent_too(tmp_path):
+def test_a_mistyped_invariant_is_told_without_an_agent_too(forked, tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text(f'[server]\nlisten = ""\nsocket = "{tmp_path}/none"\n')
 
-    done = temper("lint", "--explain", "starvatoin", "--settings", str(path))
+    done = forked("lint", "--explain", "starvatoin", "--settings", str(path))
 
     assert done.returncode == 3
     assert "no agent answers" in done.stderr
     assert done.stderr.endswith("did you mean 'starvation'?\n")
 
 
-def test_every_mistake_in_a_settings_file_is_a_line_of_its_own(tmp_path):
+def test_every_mistake_in_a_settings_file_is_a_line_of_its_own(forked, tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text("[observe]\nperiod_s = 'x'\n[lint]\nwindow = 1\n")
 
-    done = temper("settings", "--settings", str(path))
+    done = forked("settings", "--settings", str(path))
 
     assert done.returncode == 2
     assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["temper", "temper"]
@@ -211,8 +233,8 @@ FORGING = "x\nFORGED all is well"
         ("k8s", "status", "--kubeconfig", FORGING),
     ],
 )
-def test_text_with_a_line_break_makes_no_second_line_in_an_error(arguments):
-    done = temper(*arguments)
+def test_text_with_a_line_break_makes_no_second_line_in_an_error(forked, arguments):
+    done = forked(*arguments)
 
     assert done.returncode in (2, 3)
     assert "FORGED all is well" in done.stderr
@@ -220,11 +242,11 @@ def test_text_with_a_line_break_makes_no_second_line_in_an_error(arguments):
     assert not [line for line in done.stderr.splitlines() if line.startswith("FORGED")]
 
 
-def test_settings_are_printed_for_machines_with_their_source(tmp_path):
+def test_settings_are_printed_for_machines_with_their_source(forked, tmp_path):
     path = tmp_path / "agent.toml"
     path.write_text("[tiers.low]\nweight = 60\n")
 
-    done = temper("settings", "--settings", str(path), "--output", "json")
+    done = forked("settings", "--settings", str(path), "--output", "json")
 
     rows = {row["setting"]: row for row in json.loads(done.stdout)}
     assert rows["tiers.low.weight"] == {
@@ -238,8 +260,8 @@ def test_settings_are_printed_for_machines_with_their_source(tmp_path):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_script_completes_temper(shell):
-    done = temper("completion", shell)
+def test_the_completion_script_completes_temper(forked, shell):
+    done = forked("completion", shell)
 
     assert done.returncode == 0
     assert "_TEMPER_COMPLETE" in done.stdout
@@ -332,41 +354,61 @@ def test_a_command_whose_plugin_is_set_aside_says_why(tmp_path):
 
 
 ALONE = """
+import os, sys
 from importlib import metadata
 metadata.distributions = lambda: []
+import temper_core.cli.main
 from temper_core.cli.entry import main
-main()
+for number, command in enumerate(sys.argv[1:]):
+    if os.fork() == 0:
+        os.dup2(os.open(str(number), os.O_CREAT | os.O_WRONLY), 2)
+        sys.argv = command.split()
+        main()
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
 """
+"""Runs each command in a fork, without any plugin. The file of its number has its errors."""
 
 
 PROJECT = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
 OFFERS = PROJECT["entry-points"][GROUP]
+OFFERED = [name for name in OFFERS if name.startswith("temper ")]
+UNKNOWN = "temper brew"
 
 
-@pytest.mark.parametrize("command", [name for name in OFFERS if name.startswith("temper ")])
-def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(command):
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """Return the exit code and the errors of each command where no plugin is installed."""
+    folder = tmp_path_factory.mktemp("alone")
+    commands = [*(f"{name} --help" for name in OFFERED), UNKNOWN]
     done = subprocess.run(
-        [sys.executable, "-c", ALONE, *command.split()[1:], "--help"],
+        [sys.executable, "-c", ALONE, *commands],
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
+        cwd=folder,
     )
+    errors = [(folder / str(number)).read_text() for number in range(len(commands))]
+    codes = map(int, done.stdout.splitlines())
+    return dict(zip([*OFFERED, UNKNOWN], zip(codes, errors, strict=True), strict=True))
 
+
+@pytest.mark.parametrize("command", OFFERED)
+def test_a_command_whose_plugin_is_missing_is_told_with_its_install_line(alone, command):
+    code, errors = alone[command]
     name, plugin = command.split()[-1], plugin_with(command)
-    assert done.returncode == 2
-    assert done.stderr == (
+
+    assert code == 2
+    assert errors == (
         f"temper: no plugin offers {name!r}; plugin {plugin!r} is not installed: "
         f"pip install 'temper-agent[{plugin}]'\n"
     )
 
 
-def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone():
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, "brew"], capture_output=True, text=True, check=False
-    )
+def test_a_command_that_no_plugin_of_ours_has_is_unknown_to_the_core_alone(alone):
+    code, errors = alone[UNKNOWN]
 
-    assert done.returncode == 2
-    assert "No such command 'brew'" in done.stderr
+    assert code == 2
+    assert "No such command 'brew'" in errors
 
 
 def test_the_install_lines_are_of_the_commands_and_extras_that_there_are():
@@ -392,8 +434,8 @@ def test_an_offer_is_of_the_plugin_with_that_name():
         (["run", "--teir=high", "true"], "--tier"),
     ],
 )
-def test_a_mistyped_word_is_an_error_with_the_one_that_was_meant(arguments, meant):
-    done = temper(*arguments)
+def test_a_mistyped_word_is_an_error_with_the_one_that_was_meant(forked, arguments, meant):
+    done = forked(*arguments)
 
     assert done.returncode == 2
     assert re.search(f"Error: No such .* Did you mean '?{meant}'?\\?", done.stderr)
