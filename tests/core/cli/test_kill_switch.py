@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from temper_core import ask_agent, load_settings
 from tests.own_host import (
     ENVIRONMENT,
     NO_OWN_HOSTS,
@@ -46,9 +47,9 @@ def running(host):
         process.wait()
 
 
-def requests_of(host, settings):
-    answer = host.temper("safe-mode", "status", "--output", "json", "--settings", str(settings))
-    return set(json.loads(answer.stdout)["requests"])
+def requests_of(settings):
+    """Ask the agent itself, on its socket."""
+    return set(ask_agent("/safe-mode", settings=load_settings(settings))["requests"])
 
 
 def test_an_agent_with_other_settings_hears_the_switch(host, running):
@@ -57,7 +58,7 @@ def test_an_agent_with_other_settings_hears_the_switch(host, running):
 
     on = host.temper("safe-mode", "on", "--reason", "slow")
 
-    assert requests_of(host, settings) == {"cli"}
+    assert requests_of(settings) == {"cli"}
     assert on.returncode == 0, on.stderr
     assert f"temper agent --observe-only --settings {settings}) has heard" in on.stdout
     assert "/var/lib/temper/safe-mode now requests safe mode" in on.stdout
@@ -68,13 +69,13 @@ def test_an_agent_on_the_usual_tcp_address_hears_over_its_own_socket(host, runni
     running(settings)
 
     on = host.temper("safe-mode", "on", "--reason", "slow")
-    between = requests_of(host, settings)
+    between = requests_of(settings)
     off = host.temper("safe-mode", "off")
 
     assert (on.returncode, between) == (0, {"cli"}), on.stderr
     assert "has heard" in on.stdout
     assert "/var/lib/temper/safe-mode: file requests safe mode" in on.stdout
-    assert (off.returncode, requests_of(host, settings)) == (0, set()), off.stdout
+    assert (off.returncode, requests_of(settings)) == (0, set()), off.stdout
     assert host.shell("ls /var/lib/temper") == ""
 
 
@@ -86,7 +87,7 @@ def test_off_withdraws_from_every_agent_and_from_the_file(host, running):
 
     off = host.temper("safe-mode", "off")
 
-    assert [requests_of(host, path) for path in settings] == [set(), set()]
+    assert [requests_of(path) for path in settings] == [set(), set()]
     assert (off.returncode, off.stdout.count("has heard")) == (0, 2), off.stdout
     assert "no request for safe mode stands" in off.stdout
     assert host.shell("ls /var/lib/temper") == ""
@@ -125,7 +126,7 @@ def test_on_for_one_asks_no_other_and_names_it(host, running):
     on = host.temper("safe-mode", "on", "--settings", str(first))
 
     assert on.returncode == 0
-    assert (requests_of(host, first), requests_of(host, second)) == ({"cli"}, set())
+    assert (requests_of(first), requests_of(second)) == ({"cli"}, set())
     assert f"--settings {second}) runs, mode observe_only" in on.stdout
 
 
@@ -183,7 +184,8 @@ def test_the_agents_own_settings_reach_it_by_its_file_where_it_lets_nobody_act(h
     assert on.returncode == 0, on.stderr
     assert f"{settings.parent}/state/safe-mode now requests safe mode" in on.stdout
     assert "has heard" in on.stdout
-    assert requests_of(host, settings) == {"file"}
+    status = host.temper("safe-mode", "status", "--output", "json", "--settings", str(settings))
+    assert set(json.loads(status.stdout)["requests"]) == {"file"}
 
 
 def test_a_holder_of_the_nodes_lock_that_did_not_hear_is_named(host, running):
@@ -281,7 +283,7 @@ def test_the_file_is_written_while_an_agent_that_hangs_is_still_waited_for(host,
 
     assert was_waiting
     assert switch.returncode == 0
-    assert requests_of(host, settings) == {"cli", "file"}
+    assert requests_of(settings) == {"cli", "file"}
 
 
 def test_a_process_that_poses_as_an_agent_is_named_without_control_characters(host, tmp_path):
