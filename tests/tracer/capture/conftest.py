@@ -218,21 +218,38 @@ def is_alive(pid):
     return False
 
 
-@pytest.fixture
-def host(tmp_path):
-    """A host with nothing on it."""
+@contextmanager
+def own_host(folder):
+    """Make a host with nothing on it."""
     if not has_own_hosts():
         pytest.skip(NO_OWN_HOSTS)
-    own = OwnHost(tmp_path)
-    yield own
-    own.close()
+    own = OwnHost(folder)
+    try:
+        yield own
+    finally:
+        own.close()
+
+
+@contextmanager
+def agent_on(host):
+    """Run an agent on the host, and give its settings."""
+    path = host.settings("agent")
+    process = host.start(path)
+    try:
+        yield path
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def host(tmp_path):
+    with own_host(tmp_path) as own:
+        yield own
 
 
 @pytest.fixture
 def settings(host):
     """The settings of an agent that runs on the host."""
-    path = host.settings("agent")
-    process = host.start(path)
-    yield path
-    process.terminate()
-    process.wait(timeout=PATIENCE_S)
+    with agent_on(host) as path:
+        yield path

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from temper_core import ask_agent, load_settings
 from tests.own_host import ENVIRONMENT, TEMPER, until
 from tests.patience import PATIENCE_S
+from tests.tracer.capture.conftest import agent_on, own_host
 
 pytestmark = pytest.mark.usefixtures("bpf")
+
+
+@pytest.fixture(scope="module")
+def lasting(bpf, tmp_path_factory):
+    """A host and the settings of its agent, for tests that change nothing there."""
+    del bpf
+    with own_host(tmp_path_factory.mktemp("lasting")) as host, agent_on(host) as settings:
+        yield host, settings
 
 
 def trace(host, settings, *words):
@@ -19,6 +29,19 @@ def trace(host, settings, *words):
     run = host.temper("trace", *words, "--settings", str(settings))
     assert run.returncode == 0, run.stderr
     return run.stdout
+
+
+def asked(settings, path):
+    """Ask the agent itself: a start of the command takes longer than the answer."""
+    return ask_agent(path, settings=load_settings(settings))
+
+
+def until_state(settings, state):
+    """Wait until the agent has a trace in this state."""
+    until(
+        lambda: [row for row in asked(settings, "/traces")["traces"] if row["state"] == state],
+        settings.with_name("log"),
+    )
 
 
 def files_mapped_by_agent(host):
@@ -52,19 +75,21 @@ def test_the_flight_recorder_is_started_shown_and_written(host, settings):
     assert "flight recorder is off" in doctor(host, settings)
     told = trace(host, settings, "flight-recorder", "start", "--violation", "smt_collision")
     assert "the flight recorder runs" in told
+    until(lambda: asked(settings, "/flight-recorder").get("events"), settings.with_name("log"))
     words = ("flight-recorder", "status", "--output", "json")
-    until(
-        lambda: json.loads(trace(host, settings, *words)).get("events"), settings.with_name("log")
-    )
+    assert json.loads(trace(host, settings, *words))["events"] > 0
     told = trace(host, settings, "flight-recorder", "status")
     assert "waits for  smt_collision, or" in told
     assert "at a violation of smt_collision" in doctor(host, settings)
-    until(lambda: flight_section(host, settings).get("is_on"), settings.with_name("log"))
+    until(lambda: flight_section(settings).get("is_on"), settings.with_name("log"))
+    shown = host.temper("observe", "--settings", str(settings), "--output", "json").stdout
+    assert json.loads(shown)["sections"]["trace"]["flight_recorder"]["is_on"]
     refused = host.temper("trace", "capture", "--settings", str(settings))
     assert refused.returncode == 2
     assert "the flight recorder runs for socket uid" in refused.stderr
     assert "is being written" in trace(host, settings, "flight-recorder", "dump")
-    until(lambda: "finished" in trace(host, settings, "list"), settings.with_name("log"))
+    until_state(settings, "finished")
+    assert "finished" in trace(host, settings, "list")
     run = host.temper("trace", "flight-recorder", "stop", "--settings", str(settings))
     assert run.returncode == 2
     assert "the flight recorder is off" in run.stderr
@@ -76,12 +101,10 @@ def test_the_flight_recorder_is_stopped(host, settings):
     assert json.loads(trace(host, settings, "list", "--output", "json")) == []
 
 
-def flight_section(host, settings):
+def flight_section(settings):
     """Return the flight recorder's part of ``/observe``, empty while it has none."""
-    observed = json.loads(
-        host.temper("observe", "--settings", str(settings), "--output", "json").stdout
-    )
-    return observed.get("sections", {}).get("trace", {}).get("flight_recorder", {})
+    sections = asked(settings, "/observe").get("sections", {})
+    return sections.get("trace", {}).get("flight_recorder", {})
 
 
 def doctor(host, settings):
@@ -95,7 +118,8 @@ def test_ctrl_c_ends_a_capture_and_keeps_what_there_is(host, settings, tmp_path)
     running = subprocess.Popen(
         host.command(TEMPER, *words), stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
-    until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
+    until_state(settings, "recording")
+    assert "recording" in trace(host, settings, "list")
     time.sleep(1.0)
     host.shell("kill -INT $(pgrep -f '[t]emper trace capture')")
     told, _ = running.communicate(timeout=PATIENCE_S)
@@ -109,7 +133,7 @@ def test_nothing_is_left_of_a_capture_whose_agent_is_killed(host, settings):
     running = subprocess.Popen(
         host.command(TEMPER, *words), stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
-    until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
+    until_state(settings, "recording")
     time.sleep(1.0)
     pid = host.pid_of_agent()
     host.shell(f"kill -{signal.SIGKILL.value} {pid}")
@@ -137,7 +161,8 @@ def test_nothing_is_left_of_a_capture_whose_agent_is_killed(host, settings):
         (("flight-recorder", "dump"), "the flight recorder is off"),
     ],
 )
-def test_what_makes_no_sense_is_refused(host, settings, words, message):
+def test_what_makes_no_sense_is_refused(lasting, words, message):
+    host, settings = lasting
     run = host.temper("trace", *words, "--settings", str(settings))
     assert run.returncode == 2
     assert message in run.stderr
@@ -147,10 +172,10 @@ def test_a_capture_whose_client_is_killed_is_kept_by_the_agent(host, settings, t
     out = tmp_path / "x.pftrace"
     words = ("capture", "--seconds", "10", "--out", str(out), "--settings", str(settings))
     running = subprocess.Popen(host.command(TEMPER, "trace", *words), env=ENVIRONMENT)
-    until(lambda: "recording" in trace(host, settings, "list"), settings.with_name("log"))
+    until_state(settings, "recording")
     host.shell(f"kill -{signal.SIGKILL.value} $(pgrep -f '[t]emper trace capture')")
     running.wait(timeout=PATIENCE_S)
-    until(lambda: "finished" in trace(host, settings, "list"), settings.with_name("log"))
+    until_state(settings, "finished")
     [entry] = json.loads(trace(host, settings, "list", "--output", "json"))
     assert entry["ended_by"] == "seconds"
     assert not list(tmp_path.glob("*.pftrace"))
