@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from tests.trainer.refining.surfaces import PROFILE
 TEMPER = str(Path(sys.executable).with_name("temper"))
 HERE = Path(__file__).parent
 FOUND, NOTHING, INVALID, UNABLE = 0, 1, 2, 3
+ONE_TRIAL = ("--rehearse", "--trials", 1)
 OTHER = 12345
 
 
@@ -31,6 +33,7 @@ class TrainRun:
 
     def __init__(self, agent, directory, *, is_traced=False):
         self.agent, self.is_traced = agent, is_traced
+        self.started = []
         self.profile = directory / "shop.toml"
         self.profile.write_text(PROFILE)
         self.artifacts = directory / "artifacts"
@@ -40,6 +43,10 @@ class TrainRun:
     @staticmethod
     def script(name, *arguments):
         return shlex.join([sys.executable, "-I", "-S", str(HERE / name), *map(str, arguments)])
+
+    def slow(self, seconds):
+        """Return the benchmark, which takes some seconds longer."""
+        return f"sh -c 'sleep {seconds}; exec {self.benchmark}'"
 
     def command(self, *options, benchmark=None):
         given = {
@@ -62,7 +69,17 @@ class TrainRun:
 
     def start(self, *options, **given):
         command = self.command(*options, **given)
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return self.started[-1]
+
+    def end(self):
+        """End what was started. What one test left would fail all after it."""
+        for process in self.started:
+            process.kill()
+            process.wait()
+            process.stderr.close()
+        for trial in self.trials():
+            self.agent.client.delete(f"/trials/{trial['id']}")
 
     @property
     def journal(self):
@@ -78,10 +95,44 @@ class TrainRun:
 
 @pytest.fixture
 def train(agent, tmp_path):
-    yield TrainRun(agent, tmp_path)
-    # What one test left would fail all after it.
-    for trial in agent.get("/trials").json()["trials"]:
-        agent.client.delete(f"/trials/{trial['id']}")
+    run = TrainRun(agent, tmp_path)
+    yield run
+    run.end()
+
+
+@pytest.fixture(scope="module")
+def finished(agent, tmp_path_factory):
+    """Return a run of two trials that ended with a comparison with the stock scheduler."""
+    run = TrainRun(agent, tmp_path_factory.mktemp("finished"))
+    return run, run.run("--rehearse", "--trials", 2, "--stock-blocks", 4)
+
+
+@pytest.fixture(scope="module")
+def looked_at(agent, tmp_path_factory):
+    """Return a run of one trial, with measurements that the agent looks at."""
+    run = TrainRun(agent, tmp_path_factory.mktemp("looked-at"))
+    return run, run.run(*ONE_TRIAL, benchmark=run.slow(1.2))
+
+
+@pytest.fixture(scope="module")
+def begun(agent, tmp_path_factory):
+    """Return the record of a run that was interrupted early, to be copied."""
+    run = TrainRun(agent, tmp_path_factory.mktemp("begun"))
+    try:
+        started = run.start(*ONE_TRIAL)
+        eventually(lambda: len(run.journal) > 2)
+        started.send_signal(signal.SIGINT)
+        started.communicate(timeout=PATIENCE_S)
+    finally:
+        run.end()
+    return run
+
+
+@pytest.fixture
+def begun_train(begun, train):
+    """Return ``train`` with a copy of that record as its own."""
+    shutil.copytree(begun.artifacts, train.artifacts)
+    return train
 
 
 def eventually(condition):
@@ -110,7 +161,7 @@ def _content(path):
 
 
 def test_a_run_that_is_interrupted_and_killed_goes_on_and_finds_the_planted_optimum(train):
-    options = ("--rehearse", "--trials", 7, "--seed", 4)
+    options = ("--rehearse", "--trials", 6, "--seed", 4)
 
     interrupted = train.start(*options)
     eventually(lambda: len(train.journal) > 14 and train.trials())
@@ -142,8 +193,8 @@ def test_a_run_that_is_interrupted_and_killed_goes_on_and_finds_the_planted_opti
     assert profile.id == "shop"
 
 
-def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(train):
-    done = train.run("--rehearse", "--trials", 2)
+def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(finished):
+    train, done = finished
 
     text = (train.record / "REPORT.md").read_text()
     rows = [line for line in text.splitlines() if line.startswith(("| 1 |", "| 2 |"))]
@@ -158,8 +209,20 @@ def test_the_record_has_every_trial_with_its_interval_and_the_stated_error(train
     assert evidence["effect"] == "not measured", "an agent that observes has no effect"
 
 
-def test_the_agent_shows_the_result_with_the_price_that_others_pay(train):
-    done = train.run("--rehearse", "--trials", 1)
+def test_the_result_is_measured_against_the_stock_scheduler_on_request(finished):
+    train, done = finished
+
+    assert done.returncode == FOUND, done.stderr
+    measured = [json.loads(line) for line in train.journal[-8:]]
+    stock = [row for row in measured if row["change"] == "the stock scheduler"]
+    assert [row["value"] for row in stock] == pytest.approx([200.0] * 4)
+    report = (train.record / "REPORT.md").read_text()
+    assert "The profile was measured against the stock scheduler on 4 blocks: +" in report
+    assert train.stock_requesters() == train.trials() == []
+
+
+def test_the_agent_shows_the_result_with_the_price_that_others_pay(looked_at):
+    train, done = looked_at
 
     kept = json.loads((train.record / "result.json").read_text())
     shown = train.agent.get("/training").json()["results"][0]
@@ -180,6 +243,16 @@ def test_the_agent_shows_the_result_with_the_price_that_others_pay(train):
     assert "the whole profile" in listed
 
 
+def test_others_are_seen_waiting_in_each_measurement_that_is_long_enough(looked_at):
+    train, done = looked_at
+
+    assert done.returncode == FOUND, done.stderr
+    rows = [json.loads(line) for line in train.journal[1:]]
+    assert all(row["others_wait"] >= 0 for row in rows)
+    kept = json.loads((train.record / "result.json").read_text())
+    assert kept["trials"][0]["candidate"]["others_wait"] is not None
+
+
 def running(train):
     return train.agent.get("/training").json()["running"]
 
@@ -190,8 +263,8 @@ def audited(train):
 
 
 def test_the_agent_shows_a_run_and_ends_it_on_request(train):
-    slow = f"sh -c 'sleep 0.3; exec {train.benchmark}'"
-    run = train.start("--rehearse", "--trials", 9, "--minutes", 60, benchmark=slow)
+    options = ("--rehearse", "--trials", 9, "--minutes", 60)
+    run = train.start(*options, benchmark=train.slow(0.3))
     try:
         shown = eventually(lambda: [each for each in running(train) if each["trial"]])[0]
         listed = subprocess.run(
@@ -229,18 +302,6 @@ def test_a_killed_run_is_not_shown_for_ever(train):
     eventually(lambda: running(train) == [])
 
 
-def test_others_are_seen_waiting_in_each_measurement_that_is_long_enough(train):
-    slow = f"sh -c 'sleep 1.2; exec {train.benchmark}'"
-
-    done = train.run("--rehearse", "--trials", 1, benchmark=slow)
-
-    assert done.returncode == FOUND, done.stderr
-    rows = [json.loads(line) for line in train.journal[1:]]
-    assert all(row["others_wait"] >= 0 for row in rows)
-    kept = json.loads((train.record / "result.json").read_text())
-    assert kept["trials"][0]["candidate"]["others_wait"] is not None
-
-
 def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # noqa: ARG001 - its program runs
     other = tmp_path / "other"
     other.mkdir()
@@ -250,7 +311,7 @@ def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # n
         without.path.write_text(without.path.read_text().replace('allow = ["linter"]', ""))
         train = TrainRun(without, tmp_path)
 
-        done = train.run("--rehearse", "--trials", 1)
+        done = train.run(*ONE_TRIAL)
     finally:
         without.stop()
 
@@ -260,22 +321,14 @@ def test_an_agent_that_takes_no_result_changes_no_verdict(agent, tmp_path):  # n
     assert (train.record / "result.json").exists()
 
 
-def test_the_result_is_measured_against_the_stock_scheduler_on_request(train):
-    done = train.run("--rehearse", "--trials", 1, "--stock-blocks", 4)
-
-    assert done.returncode == FOUND, done.stderr
-    measured = [json.loads(line) for line in train.journal[-8:]]
-    stock = [row for row in measured if row["change"] == "the stock scheduler"]
-    assert [row["value"] for row in stock] == pytest.approx([200.0] * 4)
-    report = (train.record / "REPORT.md").read_text()
-    assert "The profile was measured against the stock scheduler on 4 blocks: +" in report
-    assert train.stock_requesters() == train.trials() == []
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_run_that_ends_under_the_stock_scheduler_leaves_no_request(train, number):
-    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50)
-    run = train.start(*options)
+def test_a_run_that_ends_under_the_stock_scheduler_leaves_no_request(finished, train, number):
+    header, *rows = finished[0].journal
+    lines = [json.dumps({**json.loads(header), "stock_blocks": 50}), *rows[:-8]]
+    train.record.mkdir(parents=True)
+    (train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
+
+    run = train.start("--rehearse", "--trials", 2, "--stock-blocks", 50)
     eventually(train.stock_requesters)
     during = train.stock_requesters()
     run.send_signal(number)
@@ -284,10 +337,11 @@ def test_a_run_that_ends_under_the_stock_scheduler_leaves_no_request(train, numb
     eventually(lambda: train.stock_requesters() == [])
     assert set(during) <= {"train-shop"}
     assert run.returncode != FOUND
+    assert train.journal[: len(lines)] == lines
 
 
 def test_a_continued_run_withdraws_the_request_that_a_killed_one_left(train):
-    options = ("--rehearse", "--trials", 1, "--stock-blocks", 50)
+    options = (*ONE_TRIAL, "--stock-blocks", 50)
     first = train.start(*options)
     eventually(lambda: len(train.journal) > 2)
     first.send_signal(signal.SIGINT)
@@ -324,9 +378,7 @@ def test_outside_of_its_window_a_run_waits_with_nothing_in_force(train):
 
 
 def test_a_benchmark_without_an_effect_ends_in_no_improvement_found(train):
-    done = train.run(
-        "--rehearse", "--trials", 1, "--metric", "digest", benchmark=train.script("digest.py")
-    )
+    done = train.run(*ONE_TRIAL, "--metric", "digest", benchmark=train.script("digest.py"))
 
     assert done.returncode == NOTHING, done.stderr
     assert done.stdout.splitlines()[0] == "no improvement found"
@@ -342,36 +394,32 @@ def test_an_agent_that_only_observes_is_refused_without_being_asked_for(train):
     assert not train.journal
 
 
-def test_a_journal_of_another_run_is_refused_by_the_option_that_differs(train):
-    train.run("--rehearse", "--trials", 1)
-
-    done = train.run("--rehearse", "--trials", 2)
+def test_a_journal_of_another_run_is_refused_by_the_option_that_differs(begun_train):
+    done = begun_train.run("--rehearse", "--trials", 2)
 
     assert done.returncode == INVALID
     assert "is of a run with another trials" in done.stderr
 
 
 @pytest.mark.parametrize("key", ["machine", "kernel"])
-def test_a_journal_of_another_node_is_refused(train, key):
-    train.run("--rehearse", "--trials", 1)
-    header, *others = train.journal
+def test_a_journal_of_another_node_is_refused(begun_train, key):
+    header, *others = begun_train.journal
     lines = [json.dumps({**json.loads(header), key: "another"}), *others]
-    (train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
+    (begun_train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
 
-    done = train.run("--rehearse", "--trials", 1)
+    done = begun_train.run(*ONE_TRIAL)
 
     assert done.returncode == INVALID
     assert f"is of a run with another {key}" in done.stderr
 
 
 @pytest.mark.parametrize("damage", [{"verdict": "x", "value": None}, {"violations": 5}])
-def test_a_damaged_measurement_is_one_line(train, damage):
-    train.run("--rehearse", "--trials", 1)
-    header, first, *others = train.journal
+def test_a_damaged_measurement_is_one_line(begun_train, damage):
+    header, first, *others = begun_train.journal
     lines = [header, json.dumps({**json.loads(first), **damage}), *others]
-    (train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
+    (begun_train.record / "journal.jsonl").write_text("\n".join(lines) + "\n")
 
-    done = train.run("--rehearse", "--trials", 1)
+    done = begun_train.run(*ONE_TRIAL)
 
     assert done.returncode == INVALID
     assert done.stderr.splitlines()[-1].endswith("journal.jsonl: line 2: is no measurement")
@@ -409,7 +457,7 @@ def test_a_candidate_under_which_the_benchmark_fails_is_ended_and_the_climb_goes
     measured = "    value = 100"
     failing = "    if len(groups_of(path, pod)) > 1:\n        sys.exit(9)\n"
     script.write_text(text.replace(measured, failing + measured))
-    command = shlex.join([sys.executable, str(script), str(train.agent.socket), "spin"])
+    command = train.script(script, train.agent.socket, "spin")
 
     done = train.run("--rehearse", "--trials", 2, benchmark=command)
 
@@ -470,7 +518,7 @@ def test_no_link_of_another_user_is_followed(train, tmp_path, made, place):
     for name in ("journal.jsonl", ".REPORT.md.new"):
         (train.record / name).symlink_to(target)
 
-    done = train.run("--rehearse", "--trials", 1)
+    done = train.run(*ONE_TRIAL)
 
     assert done.returncode == INVALID
     assert done.stderr.startswith("temper: --artifacts: ")
