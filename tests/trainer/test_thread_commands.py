@@ -402,11 +402,11 @@ def test_a_profile_that_is_none_is_refused_with_all_that_is_wrong(profile, recor
     assert len(result.exception.problems) >= 2
 
 
-def test_a_new_recording_is_readable_by_others(sleeper, tmp_path):
+def test_a_new_recording_is_readable_by_no_other_user(sleeper, tmp_path):
     path = tmp_path / "shop.json"
     before = os.umask(0o022)
 
     run("record", "--pid", sleeper.pid, "--seconds", 1, "-o", path)
     os.umask(before)
 
-    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600

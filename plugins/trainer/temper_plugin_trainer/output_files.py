@@ -1,5 +1,6 @@
 """Files that a command makes: reserved before the work, and removed if it fails."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
@@ -7,19 +8,24 @@ from pathlib import Path
 
 from temper_core import InputError
 
+PRIVATE = 0o600
+"""The mode of files with the command lines of processes, which other users may not see."""
+SHARED = 0o666
+"""The mode of files that others may read. The umask still takes bits away."""
+
 
 @contextmanager
-def reserved(output: Path) -> Iterator[FileIO | None]:
+def reserved(output: Path, mode: int = PRIVATE) -> Iterator[FileIO | None]:
     """Create the file before the work, and remove it if that fails. ``-`` is none.
 
-    It stays open, since the owner of its directory may put a link in its place meanwhile.
-    Raises InputError if it exists or cannot be made.
+    Its mode is *mode*, less the umask's bits. It stays open, since the owner of its directory may
+    put a link in its place meanwhile. Raises InputError if it exists or cannot be made.
     """
     if str(output) == "-":
         yield None
         return
     try:
-        file = output.open("xb", buffering=0)
+        file = created(output, mode)
     except FileExistsError as error:
         why = "already exists; remove it or name another file"
         raise InputError(f"{output}: {why}") from error
@@ -33,6 +39,11 @@ def reserved(output: Path) -> Iterator[FileIO | None]:
     finally:
         if not is_written:
             output.unlink(missing_ok=True)
+
+
+def created(path: Path, mode: int) -> FileIO:
+    """Create the file at *path*. Raise OSError, FileExistsError if there is one."""
+    return FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
 
 
 def write_whole(file: FileIO, content: bytes, path: Path) -> None:

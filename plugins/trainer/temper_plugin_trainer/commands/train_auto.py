@@ -19,6 +19,7 @@ from temper_plugin_trainer.commands.run_options import measuring_options
 from temper_plugin_trainer.commands.subjects import source_of
 from temper_plugin_trainer.commands.train_run import node_for_trials, show
 from temper_plugin_trainer.commands.training_run import TrainingRun
+from temper_plugin_trainer.output_files import PRIVATE
 from temper_plugin_trainer.process_trees import ProcessSource
 from temper_plugin_trainer.refining.benchmark import Asked
 from temper_plugin_trainer.refining.benchmark_load import BenchmarkLoad
@@ -88,7 +89,7 @@ def auto_command(
                 _run_once(benchmark, guardian)
                 with BenchmarkLoad(benchmark, guardian) as load:
                     bundle = _observed(source, seconds, load, AgentWatch(settings, seconds))
-                write_atomically(directory / BUNDLE, packed_bundle(bundle))
+                write_atomically(directory / BUNDLE, packed_bundle(bundle), PRIVATE)
             origin = origin_of(None, directory / BUNDLE, request)
             _tell(origin)
             others = other_starts(origin.table)

@@ -7,7 +7,7 @@ import click
 
 from temper_core import InputError, cpu_millis
 from temper_core.console import EXIT_FINDINGS, bounded_memory, printable
-from temper_plugin_trainer.output_files import reserved, write_whole
+from temper_plugin_trainer.output_files import SHARED, reserved, write_whole
 from temper_plugin_trainer.training.bundles import Bundle, read_bundle
 from temper_plugin_trainer.training.grouping import analyse
 from temper_plugin_trainer.training.synthesis import Synthesis, Wanted, synthesise
@@ -51,7 +51,7 @@ def synthesize_command(
     with bounded_memory("the bundle takes"):
         read = read_bundle(bundle)
     wanted = Wanted(wanted_id, images, _millis(request))
-    with reserved(output) as file:
+    with reserved(output, SHARED) as file:
         result = synthesise(read, analyse(read), wanted, str(output))
         if file is None:
             sys.stdout.write(result.text)

@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import define, frozen
 
 from temper_core import InputError, TemperError
+from temper_plugin_trainer.output_files import PRIVATE
 from temper_plugin_trainer.refining.arms import Arms
 from temper_plugin_trainer.refining.benchmark_runs import RunInterruptedError
 from temper_plugin_trainer.refining.climb import Outcome, Visit
@@ -99,7 +100,7 @@ def _kept(name: str, path: Path, capture: Capture) -> ArmTrace:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: {error.strerror or error}") from error
-    write_atomically(path, capture.content)
+    write_atomically(path, capture.content, PRIVATE)
     return ArmTrace(
         name,
         file=f"{path.parent.name}/{path.name}",

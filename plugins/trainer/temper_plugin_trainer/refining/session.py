@@ -9,6 +9,7 @@ from attrs import define, field
 
 from temper_core import InputError
 from temper_core.observed import number, text
+from temper_plugin_trainer.output_files import SHARED, created, write_whole
 from temper_plugin_trainer.refining.arm_readings import ReadingsByArm
 from temper_plugin_trainer.refining.arms import Arms, recorded
 from temper_plugin_trainer.refining.benchmark_runs import RunInterruptedError
@@ -98,13 +99,13 @@ class Session:
         return Reading(None, text(row, "why"), Verdict(text(row, "verdict")))
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes, mode: int = SHARED) -> None:
     """Put *content* in place of the file at *path*, whole or not at all. Raise InputError."""
     new = path.with_name(f".{path.name}.new")
     try:
-        with new.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
+        new.unlink(missing_ok=True)  # of a run that was killed
+        with created(new, mode) as file:
+            write_whole(file, content.encode() if isinstance(content, str) else content, path)
             os.fsync(file.fileno())
         new.replace(path)
     except OSError as error:
