@@ -326,7 +326,8 @@ def test_a_process_that_is_not_there_is_refused():
 
 
 def test_a_kernel_without_the_counters_is_told_as_such(tmp_path):
-    (tmp_path / "7" / "task").mkdir(parents=True)
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "stat").symlink_to("/proc/self/stat")
     sampler = ThreadSampler(ProcessTrees([7], tmp_path), proc_root=tmp_path)
 
     with pytest.raises(MachineError, match="CONFIG_SCHED_INFO"):
