@@ -17,7 +17,13 @@ from typing import NamedTuple
 from attrs import define, field, frozen
 
 from temper_core import MachineError, PatientReader
-from temper_plugin_trainer.proc_files import PF_FORKNOEXEC, PF_KTHREAD, TICKS_PER_S, read_once
+from temper_plugin_trainer.proc_files import (
+    PF_FORKNOEXEC,
+    PF_KTHREAD,
+    TICKS_PER_S,
+    is_zombie,
+    read_once,
+)
 from temper_plugin_trainer.process_trees import ProcessSource
 from temper_plugin_trainer.titles import clean_title
 
@@ -28,7 +34,7 @@ _STAT_SIZE = 1_024
 _STATUS_SIZE = 4_096
 _VOLUNTARY, _INVOLUNTARY = b"\nvoluntary_ctxt_switches:", b"\nnonvoluntary_ctxt_switches:"
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
-_STATE, _PARENT, _FLAGS, _THREADS, _START = 0, 1, 6, 17, 19
+_PARENT, _FLAGS, _START = 1, 6, 19
 _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 
@@ -372,8 +378,7 @@ def _parsed(stat: bytes) -> _Stat | None:
     fields = stat[closing + 1 :].split()
     if opening < 0 or len(fields) <= _START or int(fields[_FLAGS]) & PF_KTHREAD:
         return None
-    # A leader may end before its threads do.
-    if fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1:
+    if is_zombie(fields):
         return None
     ticks = sum(map(int, (*fields[_OWN_TIMES], *fields[_CHILDREN_TIMES])))
     comm = stat[opening + 1 : closing].decode("utf-8", "replace")

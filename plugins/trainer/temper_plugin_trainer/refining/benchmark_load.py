@@ -7,9 +7,9 @@ from typing import Self
 
 from attrs import define, field
 
-from temper_plugin_trainer.refining.benchmark_runs import Benchmark, BenchmarkError, ended, named
+from temper_plugin_trainer.refining.benchmark_runs import Benchmark, BenchmarkError, named
 from temper_plugin_trainer.refining.guardian import GROUP, Guardian
-from temper_plugin_trainer.training.started_command import started
+from temper_plugin_trainer.training.started_command import ended, started
 
 
 @define

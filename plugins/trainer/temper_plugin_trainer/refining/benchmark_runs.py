@@ -13,7 +13,7 @@ from temper_core import InputError, MachineError
 from temper_core.console import is_interrupted
 from temper_plugin_trainer.refining.benchmark import Asked, Measured, read_result
 from temper_plugin_trainer.refining.guardian import GROUP, Guardian
-from temper_plugin_trainer.training.started_command import started
+from temper_plugin_trainer.training.started_command import ended, started
 
 LOOK_EVERY_S = 1.0
 POLL_S = 0.05
@@ -75,15 +75,6 @@ class Benchmark:
                 if why := look():
                     raise GuardError(why)
         return status
-
-
-def ended(pid: int) -> int | None:
-    """Return how the child ended, None while it runs. It stays to be reaped."""
-    result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if result is None:
-        return None
-    is_exit = result.si_code == os.CLD_EXITED
-    return result.si_status if is_exit else -result.si_status
 
 
 def named(status: int) -> str:

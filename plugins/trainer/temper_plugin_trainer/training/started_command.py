@@ -8,10 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from temper_core import InputError
+from temper_plugin_trainer.proc_files import is_zombie, read_once
 
 END_WITHIN_S = 5.0
 """Seconds from SIGTERM to SIGKILL."""
 _STANDARD_ERROR = 2
+_POLL_S = 0.01
+_SEARCH_EVERY_S = 0.05
+"""Seconds between two searches through all processes."""
+_STAT_SIZE = 1_024
+_GROUP = 2
+"""Position of the group after the closing parenthesis of the name (proc_pid_stat(5))."""
 
 
 @contextmanager
@@ -57,28 +64,43 @@ def _words(command: str, option: str) -> list[str]:
     return words
 
 
+def ended(pid: int) -> int | None:
+    """Return the exit code of a child, or minus its signal. None while it runs.
+
+    It stays to be reaped. Until then its number belongs to no other process and group.
+    """
+    result = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if result is None:
+        return None
+    is_exit = result.si_code == os.CLD_EXITED
+    return result.si_status if is_exit else -result.si_status
+
+
 def _end(pid: int) -> None:
-    """End the process group of *pid*, by SIGTERM and then by SIGKILL, and reap the command."""
+    """End the process group of *pid*, by SIGTERM and then by SIGKILL, and reap the command last."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGTERM)
     ends_at = time.monotonic() + END_WITHIN_S
-    is_reaped = False
-    while time.monotonic() < ends_at:
-        is_reaped = is_reaped or os.waitpid(pid, os.WNOHANG)[0] == pid
-        if is_reaped and not _exists(pid):
-            return
-        time.sleep(0.01)
+    while time.monotonic() < ends_at and ended(pid) is None:
+        time.sleep(_POLL_S)
+    while time.monotonic() < ends_at and _has_members(pid):
+        time.sleep(_SEARCH_EVERY_S)
+    # Also for a member that was forked during the search.
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    if not is_reaped:
-        os.waitpid(pid, 0)
+    os.waitpid(pid, 0)
 
 
-def _exists(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # a member has become another user
-        return True
-    return True
+def _has_members(group: int) -> bool:
+    """Whether a process of *group* lives. A signal 0 would reach zombies, and so the command."""
+    for name in os.listdir("/proc"):  # noqa: PTH208 - thousands of names
+        if not name.isdigit():
+            continue
+        try:
+            stat = read_once(f"/proc/{name}/stat", _STAT_SIZE)
+        except OSError:  # it has just ended
+            continue
+        fields = stat.rpartition(b")")[2].split()
+        if int(fields[_GROUP]) == group and not is_zombie(fields):
+            return True
+    return False
