@@ -15,10 +15,8 @@ LONG = frozenset(
     for name in (
         "hostile/test_connections.py",
         "rightsizer/test_backtest.py",
-        "rightsizer/test_fleet.py",
         "rightsizer/test_rightsize_agent.py",
         "tracer/capture/test_kubectl_trace.py",
-        "trainer/refining/test_arm_traces.py",
         "trainer/refining/test_train_run.py",
     )
 )
