@@ -10,6 +10,7 @@ from temper_core.profiles.matching import matches
 from temper_core.records.thread_groups import Behaviour, ThreadMatch
 from temper_core.records.threads import ThreadBehaviour
 from temper_plugin_trainer.thread_tables import (
+    LEAST_LIFE_S,
     TableMachine,
     TableThread,
     ThreadTable,
@@ -202,3 +203,9 @@ def test_a_row_is_judged_under_another_of_its_names_where_one_is_given():
     identity = row.identity("w-1")
 
     assert (identity.comm, identity.title, identity.is_leader) == ("w-1", "shop --fast", True)
+
+
+def test_a_life_that_rounds_to_nothing_is_a_short_one():
+    thread = TableThread("job", "shop", lived_share=5e-324)
+
+    assert thread.lifetime(0.1).lasts_s == LEAST_LIFE_S

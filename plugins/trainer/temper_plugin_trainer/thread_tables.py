@@ -28,6 +28,8 @@ LONGEST_COMM = 15
 LONGEST_FILE_NAME = 255
 OLD_S = 1e6
 """An age beyond all that a match may ask for."""
+LEAST_LIFE_S = 1e-6
+"""Life of a thread whose share of a short recording rounds to nothing."""
 LONGEST_TITLE = 1_024
 """Characters of a command line that matchers compare."""
 MOST_THREADS = 10_000
@@ -108,7 +110,7 @@ class TableThread:
         age_s = self.age_s
         if age_s < 0:
             age_s = OLD_S if self.lived_share == 1.0 else 0.0
-        return Lifetime(self.lived_share * seconds, age_s)
+        return Lifetime(max(LEAST_LIFE_S, self.lived_share * seconds), age_s)
 
 
 @frozen
