@@ -17,6 +17,7 @@ from temper_kube.failures import (
     ConflictError,
     ForbiddenError,
     GoneError,
+    MalformedError,
     NotFoundError,
     RefusalError,
     UnreachableError,
@@ -111,7 +112,7 @@ class ApiServer:
     ) -> tuple[_Record, ...]:
         """Return *record_of* every object of a collection, with one object in memory at a time.
 
-        A malformed object, for which *record_of* raises one of ``MALFORMED``, is a MachineError.
+        A malformed object, for which *record_of* raises one of ``MALFORMED``, is a MalformedError.
         """
         try:
             items = self.each(path, labels, fields=fields, accept=accept)
@@ -196,15 +197,13 @@ def _itself(item: Json) -> Json:
 
 
 def _recorded(record_of: Callable[[Json], _Record], item: Json, path: str) -> _Record:
-    """Return *record_of* the object. Raise MachineError if it has values of the wrong types."""
+    """Return *record_of* the object. Raise MalformedError if it has values of the wrong types."""
     try:
         require_object(item)
         return record_of(item)
     except MALFORMED as error:
         why = " ".join(str(error).split())[:LONGEST_REASON]
-        raise MachineError(
-            f"{path}: the API server sent an object that cannot be read: {why}"
-        ) from error
+        raise MalformedError(path, why) from error
 
 
 @contextmanager

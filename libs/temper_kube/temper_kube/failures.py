@@ -10,8 +10,9 @@
         ConflictError      409: the object has changed since it was read
       ForbiddenError       403, with the missing right
       NotFoundError        404
+      MalformedError       an object of a list has values of the wrong types
 
-Only ``ApiServer`` raises the last three. It explains refusals to operators.
+Only ``ApiServer`` raises the last four. It explains refusals to operators.
 """
 
 from temper_core import MachineError
@@ -71,3 +72,11 @@ class NotFoundError(MachineError):
     def __init__(self, path: str, message: str) -> None:
         self.message = message
         super().__init__(f"{path}: {message}")
+
+
+class MalformedError(MachineError):
+    """An object of a list has values of the wrong types. ``message`` does not name the list."""
+
+    def __init__(self, path: str, why: str) -> None:
+        self.message = f"the API server sent an object that cannot be read: {why}"
+        super().__init__(f"{path}: {self.message}")

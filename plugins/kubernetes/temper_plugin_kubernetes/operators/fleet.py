@@ -10,8 +10,8 @@ from typing import Any
 from attrs import evolve, field, frozen
 
 from temper_core import Tier
-from temper_core.console import bounded_memory
 from temper_kube.api_server import ApiServer
+from temper_kube.bounded_answers import bounded_answers
 from temper_kube.failures import ForbiddenError
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.annotation_requests import RESTORE
@@ -205,7 +205,7 @@ def read_fleet(
     """Read nodes, and agents in *namespace*. Raise ForbiddenError if nodes may not be listed."""
     unknown: tuple[Unknown, ...] = ()
     agents: dict[str, AgentPod] = {}
-    with bounded_memory("the API server's lists take"):
+    with bounded_answers():
         nodes = api.read("/api/v1/nodes", partial(_node, now=now or datetime.now(UTC)), selector)
         try:
             agents = by_node(read_agents(api, namespace))
