@@ -188,3 +188,18 @@ def test_restoring_in_a_namespace_that_does_not_exist_changes_no_node(made, ask)
         "temper: there is no namespace other: name Temper's with --namespace\n",
     )
     assert {method for method, _, _ in made.asked} == {"GET"}
+
+
+def test_a_kubelet_is_read_to_a_bound(made, ask):
+    made.answers[NODES] = listed(node("large"), node("small"))
+    made.answers[PODS] = listed()
+    settings = {"cpuManagerPolicy": "static", "failCgroupV1": False}
+    made.answers[f"{NODES}/small/proxy/configz"] = {"kubeletconfig": settings}
+    made.answers[f"{NODES}/large/proxy/configz"] = {"kubeletconfig": {"x": "x" * 300_000}}
+
+    told = json.loads(ask("doctor", "-o", "json").stdout)
+
+    found = {each["check"]: each["nodes"] for each in told["findings"]}
+    assert (found["static_cpu_manager"], found["cgroup_v2"]) == (["small"], ["small"])
+    (why,) = [each["why"] for each in told["unknown"] if "of large" in each["what"]]
+    assert "larger than" in why

@@ -7,12 +7,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from attrs import frozen
 
-from temper_core import MachineError
+from temper_core import MachineError, parse_tenant_json
 from temper_core.console import named
+from temper_core.observed import table
 from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import ForbiddenError
@@ -23,23 +23,33 @@ ANSWER_S = 5.0
 ALL_S = 60.0
 """The deadline for all kubelets of a fleet. Later ones are listed as unknown."""
 MOST_REASONS = 3
+LARGEST_BYTES = 256 * 1024
+"""The largest answer. A configuration has some 6 KiB, and an attacker may control a node."""
+
+
+@frozen
+class KubeletSettings:
+    """What is checked of a kubelet's configuration."""
+
+    pins_cpus: bool
+    accepts_cgroup_v1: bool
 
 
 @frozen
 class Kubelets:
-    """The kubelets' configurations by node, and the kubelets without an answer."""
+    """The kubelets' settings by node, and the kubelets without an answer."""
 
-    configurations: Mapping[str, Mapping[str, Any]]
+    settings: Mapping[str, KubeletSettings]
     unknown: tuple[Unknown, ...] = ()
 
 
 def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
     """Read the configurations of *nodes*, AT_ONCE at a time. Stop at the first missing right."""
-    configurations: dict[str, Mapping[str, Any]] = {}
+    settings: dict[str, KubeletSettings] = {}
     silent: defaultdict[str, list[str]] = defaultdict(list)
     for node in nodes[:1]:
         try:
-            configurations[node] = _ask(access, node)
+            settings[node] = _ask(access, node)
         except ForbiddenError as problem:
             return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
         except MachineError as problem:
@@ -48,11 +58,11 @@ def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
         if isinstance(answer, str):
             silent[answer].append(node)
         else:
-            configurations[node] = answer
-    return Kubelets(configurations, tuple(_unknown(silent)))
+            settings[node] = answer
+    return Kubelets(settings, tuple(_unknown(silent)))
 
 
-def _ask_all(access: Access, nodes: Sequence[str]) -> list[Mapping[str, Any] | str]:
+def _ask_all(access: Access, nodes: Sequence[str]) -> list[KubeletSettings | str]:
     """Return each answer, or why there is none. An interruption cancels the remaining requests."""
     deadline = time.monotonic() + ALL_S
     pool = ThreadPoolExecutor(AT_ONCE)
@@ -74,11 +84,7 @@ def _unknown(silent: Mapping[str, Sequence[str]]) -> Iterator[Unknown]:
 
 def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
     """Find kubelets that pin containers to CPUs themselves."""
-    pinning = [
-        node
-        for node, configuration in sorted(kubelets.configurations.items())
-        if configuration.get("cpuManagerPolicy", "none") == "static"
-    ]
+    pinning = [node for node, its in sorted(kubelets.settings.items()) if its.pins_cpus]
     if pinning:
         yield error(
             "static_cpu_manager",
@@ -91,11 +97,7 @@ def cpu_managers(kubelets: Kubelets) -> Iterator[Finding]:
 
 def cgroup_drivers(kubelets: Kubelets) -> Iterator[Finding]:
     """Find kubelets that accept cgroup v1."""
-    lax = [
-        node
-        for node, configuration in sorted(kubelets.configurations.items())
-        if configuration.get("failCgroupV1") is False
-    ]
+    lax = [node for node, its in sorted(kubelets.settings.items()) if its.accepts_cgroup_v1]
     if lax:
         yield note(
             "cgroup_v2",
@@ -105,7 +107,7 @@ def cgroup_drivers(kubelets: Kubelets) -> Iterator[Finding]:
         )
 
 
-def _tried(access: Access, node: str, deadline: float) -> Mapping[str, Any] | str:
+def _tried(access: Access, node: str, deadline: float) -> KubeletSettings | str:
     if time.monotonic() > deadline:
         return f"not reached within {ALL_S:g} s; run `temper doctor` on the node"
     try:
@@ -114,7 +116,17 @@ def _tried(access: Access, node: str, deadline: float) -> Mapping[str, Any] | st
         return str(problem)
 
 
-def _ask(access: Access, node: str) -> Mapping[str, Any]:
+def _ask(access: Access, node: str) -> KubeletSettings:
     with ApiServer(access, ANSWER_S) as api:
-        configuration = api.get(f"/api/v1/nodes/{node}/proxy/configz").get("kubeletconfig")
-    return configuration if isinstance(configuration, dict) else {}
+        answer = api.text(f"/api/v1/nodes/{node}/proxy/configz", LARGEST_BYTES)
+    try:
+        document = parse_tenant_json(answer)
+    except (ValueError, RecursionError) as error:
+        raise MachineError("the kubelet's answer is not JSON") from error
+    if not isinstance(document, dict):
+        raise MachineError("the kubelet's answer is not an object")
+    configuration = table(document, "kubeletconfig")
+    return KubeletSettings(
+        configuration.get("cpuManagerPolicy") == "static",
+        configuration.get("failCgroupV1") is False,
+    )
