@@ -6,6 +6,7 @@ import click
 
 from temper_core.console import folded, print_json, printable
 from temper_kube.api_server import ApiServer
+from temper_kube.bounded_answers import bounded_answers
 from temper_plugin_kubernetes.operators import installation, kubelets, node_checks, rivals
 from temper_plugin_kubernetes.operators.findings import Check, Finding, Report, report_of
 from temper_plugin_kubernetes.operators.fleet import Fleet, read_fleet
@@ -37,7 +38,8 @@ def command(
             names = [node.name for node in fleet.nodes if node.is_ready]
             kubelet_answers = kubelets.ask_kubelets(options.access, names)
         checks = all_checks(api, options.namespace, fleet, kubelet_answers)
-        report = report_of(checks, (*fleet.unknown, *kubelet_answers.unknown))
+        with bounded_answers():
+            report = report_of(checks, (*fleet.unknown, *kubelet_answers.unknown))
     if options.is_json:
         _print_json(report)
     else:

@@ -6,7 +6,13 @@ from enum import StrEnum
 from attrs import evolve, field, frozen
 
 from temper_core.console import named
-from temper_kube.failures import MALFORMED, ForbiddenError, NotFoundError, RefusalError
+from temper_kube.failures import (
+    MALFORMED,
+    ForbiddenError,
+    MalformedError,
+    NotFoundError,
+    RefusalError,
+)
 
 
 class FindingSeverity(StrEnum):
@@ -86,6 +92,8 @@ def run_checks(checks: Iterable[tuple[str, Check]]) -> Iterator[tuple[Finding, .
             yield tuple(check())
         except (ForbiddenError, NotFoundError, RefusalError) as problem:
             yield Unknown(what, str(problem))
+        except MalformedError as problem:
+            yield Unknown(what, problem.message)
         except MALFORMED as problem:
             yield Unknown(what, f"the API server sent an object that cannot be read: {problem}")
 

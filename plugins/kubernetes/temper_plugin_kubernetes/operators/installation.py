@@ -112,7 +112,7 @@ def _may(api: ApiServer, user: str, what: Mapping[str, str]) -> bool:
 def priority_classes(api: ApiServer) -> Iterator[Finding]:
     """Find PriorityClasses that are missing or differ from the values of their tiers."""
     path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-    present = {item["metadata"]["name"]: item for item in api.list(path)}
+    present = dict(filter(None, api.read(path, _of_class)))
     missing = [name for name in CLASSES if name not in present]
     if missing:
         yield warning(
@@ -121,10 +121,7 @@ def priority_classes(api: ApiServer) -> Iterator[Finding]:
             "set priorityClasses.create=true, unless pods use classes of your own",
         )
     for name, (value, policy) in CLASSES.items():
-        present_class = present.get(name)
-        if present_class is None:
-            continue
-        present_values = _of_class(present_class)
+        present_values = present.get(name, (value, policy, False))
         if present_values != (value, policy, False):
             yield error(
                 "priority_classes",
@@ -134,9 +131,14 @@ def priority_classes(api: ApiServer) -> Iterator[Finding]:
             )
 
 
-def _of_class(priority_class: Json) -> tuple[int, str, bool]:
+def _of_class(priority_class: Json) -> tuple[str, tuple[int, str, bool]] | None:
+    """Return the name and the values of a class of ours. None for another one."""
+    name = priority_class["metadata"]["name"]
+    if name not in CLASSES:
+        return None
     policy = priority_class.get("preemptionPolicy") or "PreemptLowerPriority"
-    return int(priority_class.get("value", 0)), policy, bool(priority_class.get("globalDefault"))
+    is_default = bool(priority_class.get("globalDefault"))
+    return name, (int(priority_class.get("value", 0)), policy, is_default)
 
 
 def pod_security(api: ApiServer, namespace: str) -> Iterator[Finding]:
@@ -183,11 +185,12 @@ def webhook(api: ApiServer, namespace: str) -> Iterator[Finding]:
 def _has_endpoint(api: ApiServer, namespace: str) -> bool:
     slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     selector = "kubernetes.io/service-name=temper-webhook"
-    return any(
-        (point.get("conditions") or {}).get("ready", True)
-        for endpoint_slice in api.list(slices, selector)
-        for point in endpoint_slice.get("endpoints") or ()
-    )
+    return any(api.read(slices, _is_answering, selector))
+
+
+def _is_answering(endpoint_slice: Json) -> bool:
+    points = endpoint_slice.get("endpoints") or ()
+    return any((point.get("conditions") or {}).get("ready", True) for point in points)
 
 
 def _trust(bundle: str, effect: str, remedy: str) -> Iterator[Finding]:

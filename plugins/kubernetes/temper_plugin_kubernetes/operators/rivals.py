@@ -1,8 +1,9 @@
 """Checks for other software in the cluster that places threads or sizes pods."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from attrs import frozen
 
@@ -20,9 +21,12 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OVERCOMMIT = "temper.codes/overcommit=enabled"
 AUTOSCALERS = "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"
 HORIZONTAL = "/apis/autoscaling/v2/horizontalpodautoscalers"
+MOST_CONTAINERS = 256
+"""How many containers of a workload are read. 1.5 MiB have room for tens of thousands."""
 LONGEST_IMAGE = 512
 """An image's reference is no longer. The author of a Deployment may write up to 1.5 MiB there."""
 MAY_LOAD_BPF = {"ALL", "BPF", "SYS_ADMIN"}
+_Record = TypeVar("_Record")
 
 
 @frozen
@@ -103,21 +107,15 @@ def conflicting_software(api: ApiServer, namespace: str) -> Iterator[Finding]:
     """Find rivals by their workloads outside Temper's own namespace."""
     places: dict[str, list[str]] = {}
     for kind, path in WORKLOADS:
-        for item in api.list(path):
-            metadata = item["metadata"]
-            if metadata.get("namespace") == namespace:
-                continue
-            names = _names(item)
-            for rival in RIVALS:
-                if any(re.search(rival.pattern, name) for name in names) and _counts(rival, item):
-                    where = f"{kind} {metadata.get('namespace')}/{metadata['name']}"
-                    places.setdefault(rival.check, []).append(where)
+        for sighting in _recorded(api, path, partial(_sighting, kind, namespace)):
+            for check in sighting.checks:
+                places.setdefault(check, []).append(sighting.where)
     yield from (_conflict(rival, places[rival.check]) for rival in RIVALS if rival.check in places)
 
 
 def resource_definitions(api: ApiServer) -> Iterator[Finding]:
     """Find rivals by their resource definitions, which may be left from an earlier installation."""
-    names = [item["metadata"]["name"] for item in api.list(DEFINITIONS)]
+    names = api.read(DEFINITIONS, _name)
     for rival in RIVALS:
         kinds = [name for name in names if name.endswith(tuple(f".{g}" for g in rival.groups))]
         if kinds and rival.groups:
@@ -130,9 +128,8 @@ def resource_definitions(api: ApiServer) -> Iterator[Finding]:
 
 def autoscalers(api: ApiServer) -> Iterator[Finding]:
     """Find autoscalers in the namespaces in which the webhook lowers CPU requests."""
-    namespaces = [item["metadata"]["name"] for item in api.list("/api/v1/namespaces", OVERCOMMIT)]
-    for namespace in namespaces:
-        vertical = _in_namespace(api, AUTOSCALERS, namespace)
+    for namespace in api.read("/api/v1/namespaces", _name, OVERCOMMIT):
+        vertical = _in_namespace(api, AUTOSCALERS, namespace, _name)
         if vertical:
             yield warning(
                 "vpa",
@@ -141,7 +138,7 @@ def autoscalers(api: ApiServer) -> Iterator[Finding]:
                 "one owner per namespace: remove the label temper.codes/overcommit, or set "
                 "those autoscalers to updateMode Off",
             )
-        horizontal = _in_namespace(api, HORIZONTAL, namespace, _goes_by_cpu)
+        horizontal = _in_namespace(api, HORIZONTAL, namespace, _name_if_by_cpu)
         if horizontal:
             yield note(
                 "hpa",
@@ -150,6 +147,36 @@ def autoscalers(api: ApiServer) -> Iterator[Finding]:
                 "it scales out sooner; if that is not intended, divide the target by the webhook's "
                 "factor",
             )
+
+
+@frozen
+class _Sighting:
+    """A workload that is one of a rival's, and the checks of those rivals."""
+
+    where: str
+    checks: tuple[str, ...]
+
+
+def _sighting(kind: str, namespace: str, item: Json) -> _Sighting | None:
+    """Return what is kept of a workload. None for one of no rival, and for one in *namespace*."""
+    metadata = item["metadata"]
+    if metadata.get("namespace") == namespace:
+        return None
+    names = _names(item)
+    checks = tuple(
+        rival.check
+        for rival in RIVALS
+        if any(re.search(rival.pattern, name) for name in names) and _counts(rival, item)
+    )
+    where = f"{kind} {metadata.get('namespace')}/{metadata['name']}"
+    return _Sighting(where, checks) if checks else None
+
+
+def _recorded(
+    api: ApiServer, path: str, record_of: Callable[[Json], _Record | None]
+) -> Iterator[_Record]:
+    """Yield the records of a collection that are not None. No object is kept."""
+    return (record for record in api.read(path, record_of) if record is not None)
 
 
 def _conflict(rival: Rival, where: Sequence[str]) -> Finding:
@@ -178,7 +205,8 @@ def _may_load_bpf(container: Mapping[str, Any]) -> bool:
 
 
 def _containers(item: Json) -> Sequence[Mapping[str, Any]]:
-    return item["spec"]["template"]["spec"].get("containers") or ()
+    containers: Sequence[Mapping[str, Any]] = item["spec"]["template"]["spec"].get("containers")
+    return (containers or ())[:MOST_CONTAINERS]
 
 
 def _names(item: Json) -> list[str]:
@@ -187,17 +215,21 @@ def _names(item: Json) -> list[str]:
 
 
 def _in_namespace(
-    api: ApiServer,
-    path: str,
-    namespace: str,
-    is_wanted: Any = None,  # noqa: ANN401
+    api: ApiServer, path: str, namespace: str, name_of: Callable[[Json], str | None]
 ) -> list[str]:
     base, _, resource = path.rpartition("/")
     try:
-        items = list(api.list(f"{base}/namespaces/{namespace}/{resource}"))
+        return list(_recorded(api, f"{base}/namespaces/{namespace}/{resource}", name_of))
     except NotFoundError:  # the cluster has no such kind
         return []
-    return [item["metadata"]["name"] for item in items if is_wanted is None or is_wanted(item)]
+
+
+def _name(item: Json) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _name_if_by_cpu(item: Json) -> str | None:
+    return _name(item) if _goes_by_cpu(item) else None
 
 
 def _goes_by_cpu(item: Json) -> bool:

@@ -28,7 +28,10 @@ REFUSALS = (InputError, ForbiddenError, NotFoundError, RefusalError)
 
 @frozen
 class Edit:
-    """A checked change of one object. *record* is its annotation afterwards, None for none."""
+    """A checked change of one object. *record* is its annotation afterwards, None for none.
+
+    *record_before* is the annotation that is put back if writing *record* was in vain.
+    """
 
     kind: str
     namespace: str
@@ -80,8 +83,8 @@ def _edit(kind: str, item: Row, changes: tuple[ContainerChange, ...], record: st
     namespace, name, version = (
         text(metadata, key) for key in ("namespace", "name", "resourceVersion")
     )
-    before = text(table(metadata, "annotations"), KEY) or None
-    return Edit(kind, namespace, name, version, changes, record, before)
+    before = record and text(table(metadata, "annotations"), KEY)
+    return Edit(kind, namespace, name, version, changes, record, before or None)
 
 
 def _checked(
@@ -89,13 +92,16 @@ def _checked(
 ) -> Iterator[ContainerChange]:
     """Yield *changes* with the amounts of the object as they are spelled in it."""
     pod_spec = _kind(kind).pod_spec(item)
+    containers = {
+        (key, text(each, "name")): each
+        for key in ("initContainers", "containers")
+        for each in rows(pod_spec, key)
+    }
     for change in changes:
-        found = [
-            each for each in rows(pod_spec, change.key) if each.get("name") == change.container
-        ]
-        if not found:
+        found = containers.get((change.key, change.container))
+        if found is None:
             raise InputError(f"there is no container {change.container!r} any more")
-        present = {place: _present(found[0], place) for place in change.before}
+        present = {place: _present(found, place) for place in change.before}
         for place, amount in present.items():
             is_default = amount is None and not is_exact
             # A resize that was recorded, and of which no answer came, may not have happened.

@@ -12,6 +12,8 @@ from temper_core.observed import table, text
 from temper_plugin_rightsizer.changes import PLACES, ContainerChange
 
 KEY = "temper.codes/rightsized"
+LONGEST_AMOUNT = 100
+"""How many characters of an amount are kept. The API server takes a million leading zeros."""
 
 
 @frozen
@@ -36,6 +38,8 @@ def recorded(item: Row) -> tuple[ContainerChange, ...]:
         raise InputError(str(error.lines[0])) from error
     for change in record.changes:
         _check(change)
+    if len({(change.key, change.container) for change in record.changes}) < len(record.changes):
+        raise InputError(f"annotation {KEY}: a container is there more than once")
     return record.changes
 
 
@@ -68,6 +72,8 @@ def is_same(place: str, one: str | None, other: str | None) -> bool:
 
 
 def _value(place: str, amount: str) -> int:
+    if len(amount) > LONGEST_AMOUNT:
+        raise InputError(f"{place} is an amount of more than {LONGEST_AMOUNT} characters")
     return cpu_millis(amount) if place.endswith("cpu") else memory_bytes(amount)
 
 

@@ -1,7 +1,8 @@
 """The objects that a report, or an undo, is about."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import groupby
 
 from attrs import frozen
@@ -10,6 +11,7 @@ from temper_core import InputError
 from temper_core.console import Row
 from temper_core.observed import rows, table, text
 from temper_kube.api_server import ApiServer
+from temper_kube.bounded_answers import bounded_answers
 from temper_plugin_rightsizer.applying.edits import REFUSALS, Edit, applying, undoing
 from temper_plugin_rightsizer.changes import ContainerChange, change_of
 from temper_plugin_rightsizer.kinds import POD, TEMPLATES
@@ -17,6 +19,8 @@ from temper_plugin_rightsizer.kinds import POD, TEMPLATES
 OVERCOMMIT = "temper.codes/overcommit"
 """The label of a namespace whose requests the overcommit webhook lowers (docs/density.md)."""
 LOW = "low"
+LONGEST_REASON = 400
+"""How much of a reason is kept. It may quote an annotation, which has up to 256 KiB."""
 NAME = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 """Names of objects. An agent or a Prometheus may send any text, which must not lead elsewhere."""
 
@@ -70,16 +74,25 @@ def undos(api: ApiServer, namespaces: tuple[str, ...]) -> Iterator[Edit | Refusa
     """Yield the edits that take back all that was applied in *namespaces*, or in all of them."""
     for name, kind in (*TEMPLATES.items(), ("Pod", POD)):
         for namespace in namespaces or ("",):
-            for item in api.list(kind.path(namespace)):
-                metadata = table(item, "metadata")
-                title = f"{text(metadata, 'namespace')}/{name}/{text(metadata, 'name')}"
-                try:
-                    edit = undoing(name, item)
-                except InputError as error:
-                    yield Refusal(title, str(error))
-                else:
-                    if edit is not None:
-                        yield edit
+            yield from _read(api, kind.path(namespace), "", name, partial(undoing, name))
+
+
+def _read(
+    api: ApiServer, path: str, labels: str, kind: str, edit_of: Callable[[Row], Edit | None]
+) -> Iterator[Edit | Refusal]:
+    """Yield the edits of a collection. No more than these is kept of its objects."""
+
+    def record_of(item: Row) -> Edit | Refusal | None:
+        try:
+            return edit_of(item)
+        except InputError as error:
+            metadata = table(item, "metadata")
+            title = f"{text(metadata, 'namespace')}/{kind}/{text(metadata, 'name')}"
+            return Refusal(title, str(error)[:LONGEST_REASON])
+
+    with bounded_answers():
+        found = [each for each in api.read(path, record_of, labels) if each is not None]
+    yield from found
 
 
 def _workloads(document: Row, choice: Choice) -> Iterator[_Workload | Refusal]:
@@ -131,12 +144,13 @@ def _edits(api: ApiServer, workload: _Workload, choice: Choice) -> Iterator[Edit
     if not choice.in_place:
         yield applying(workload.kind, item, workload.changes)
         return
-    for pod in api.list(POD.path(workload.namespace), _selector(workload.kind, item)):
-        try:
-            yield applying("Pod", pod, workload.changes)
-        except InputError as error:
-            name = text(table(pod, "metadata"), "name")
-            yield Refusal(f"{workload.namespace}/Pod/{name}", str(error))
+    yield from _read(
+        api,
+        POD.path(workload.namespace),
+        _selector(workload.kind, item),
+        "Pod",
+        lambda pod: applying("Pod", pod, workload.changes),
+    )
 
 
 def _selector(kind: str, item: Row) -> str:
