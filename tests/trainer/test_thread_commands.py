@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from temper_core import DocumentError, InputError
+from temper_core.bounded_memory import MOST_BYTES
 from temper_core.cli.profiles import command
 from temper_plugin_trainer.thread_tables import (
     TableMachine,
@@ -400,6 +401,19 @@ def test_a_profile_that_is_none_is_refused_with_all_that_is_wrong(profile, recor
 
     assert isinstance(result.exception, DocumentError)
     assert len(result.exception.problems) >= 2
+
+
+def test_a_recording_takes_bounded_memory(sleeper):
+    before, during = resource.getrlimit(resource.RLIMIT_DATA), []
+    looking = threading.Timer(0.5, lambda: during.append(resource.getrlimit(resource.RLIMIT_DATA)))
+    looking.start()
+
+    result = run("record", "--pid", sleeper.pid, "--seconds", 2)
+    looking.join()
+
+    assert result.exit_code == 0
+    assert 0 < during[0][0] <= MOST_BYTES
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_a_new_recording_is_readable_by_no_other_user(sleeper, tmp_path):

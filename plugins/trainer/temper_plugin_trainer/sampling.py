@@ -5,14 +5,21 @@ a CPU, time waiting for one, number of runs) and ``comm``. With ``sleeps`` it al
 (switches by reason) and ``wchan`` (the kernel function that the thread sleeps in), as
 proc_pid_status(5) and proc_pid_wchan(5) describe. Of a process it reads ``stat``, ``cmdline``,
 ``exe`` and its parent's name.
+
+What is kept has bounds, since a process may begin threads and change names without end. Of a
+thread or process the first ``MOST_NAMES`` names count, and of a process the first ``MOST_TITLES``
+titles and ``MOST_ORIGINS`` origins. Later ones are not known. Of ended threads
+``MOST_ENDED_THREADS`` are kept, and ``MOST_ENDED_PROCESSES`` ended processes. The CPU time of
+others is in ``ThreadSampler.unseen_cpus``.
 """
 
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from attrs import define, field, frozen
 
@@ -30,12 +37,18 @@ from temper_plugin_trainer.titles import clean_title
 NS_PER_S = 1_000_000_000
 LONGEST_COMMAND_LINE = 4_096
 LONGEST_FUNCTION = 64
+MOST_NAMES, MOST_TITLES, MOST_ORIGINS = 64, 8, 8
+MOST_ENDED_THREADS, MOST_ENDED_PROCESSES = 50_000, 10_000
+MOST_NAMES_OF_ENDED = 8
+"""Names that are kept of an ended thread, the most frequent ones."""
 _STAT_SIZE = 1_024
 _STATUS_SIZE = 4_096
 _VOLUNTARY, _INVOLUNTARY = b"\nvoluntary_ctxt_switches:", b"\nnonvoluntary_ctxt_switches:"
 # Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
 _PARENT, _FLAGS, _START = 1, 6, 19
 _OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
+
+_Text = TypeVar("_Text", bound=Hashable)
 
 
 class ThreadCounters(NamedTuple):
@@ -110,6 +123,10 @@ class _Thread:
     peak: float = 0.0
     sleeps_in: Counter[str] = field(factory=Counter)
 
+    def end(self) -> None:
+        """Forget what is not needed of an ended thread."""
+        self.names = _most_common(self.names, MOST_NAMES_OF_ENDED)
+
     def seen(self, process: "_Process", *, leader: bool) -> SeenThread:
         comm, *others = [name for name, _ in self.names.most_common()]
         return SeenThread(
@@ -157,6 +174,15 @@ class _Process:
     def title(self) -> str:
         return self.titles.most_common(1)[0][0] if self.titles else ""
 
+    def end(self, most_threads: int) -> None:
+        """Forget what is not needed of an ended process, and all but its first threads."""
+        self.threads = dict(islice(self.threads.items(), most_threads))
+        for thread in self.threads.values():
+            thread.end()
+        self.names = _most_common(self.names, 1)
+        self.titles = _most_common(self.titles, 1)
+        self.origins = _most_common(self.origins, 1)
+
     def seen(self) -> Iterator[SeenThread]:
         for tid, thread in self.threads.items():
             yield thread.seen(self, leader=tid == self.pid)
@@ -192,6 +218,8 @@ class ThreadSampler:
         self._ends_s = 0.0
         self._alive: dict[int, _Process] = {}
         self._ended: list[_Process] = []
+        self._ended_threads = 0
+        self._ended_base_s = 0.0
         self._command_lines = PatientReader(self._command_line)
 
     def close(self) -> None:
@@ -210,10 +238,13 @@ class ThreadSampler:
 
     @property
     def unseen_cpus(self) -> float:
-        """CPUs used by threads that lived between two samples, as exact as clock ticks."""
+        """CPUs used by threads that lived between two samples, or have ended and are not kept.
+
+        As exact as clock ticks.
+        """
         processes = [*self._alive.values(), *self._ended]
         used_s = sum(process.used_s for process in self._alive.values())
-        used_s -= sum(process.base_s for process in self._ended)
+        used_s -= self._ended_base_s
         seen_s = sum(row.used.run_ns for process in processes for row in process.seen()) / NS_PER_S
         return max(0.0, used_s - seen_s) / self.seconds if self.seconds else 0.0
 
@@ -226,7 +257,7 @@ class ThreadSampler:
         self._increase = ThreadCounters()
         processes = self._source.processes()
         for pid in [pid for pid in self._alive if pid not in processes]:
-            self._ended.append(self._alive.pop(pid))
+            self._end_process(pid)
         for pid, container in processes.items():
             process = self._met(pid, container)
             if process is not None:
@@ -254,7 +285,7 @@ class ThreadSampler:
         stat = self._stat(f"{self._root}/{pid}")
         known = self._alive.get(pid)
         if known is not None and (stat is None or stat.start_s != known.start_s):
-            self._ended.append(self._alive.pop(pid))
+            self._end_process(pid)
             known = None
         if stat is None:
             return None
@@ -262,10 +293,10 @@ class ThreadSampler:
             base_s = 0.0 if self._is_young(stat.start_s) else stat.used_s
             known = self._alive[pid] = _Process(pid, container, stat.start_s, base_s)
         known.used_s = stat.used_s - known.base_s
-        known.names[stat.comm] += 1
+        _count_in(known.names, stat.comm, MOST_NAMES)
         if title := self._title(pid):
-            known.titles[title] += 1
-        known.origins[self._origin(pid, stat)] += 1
+            _count_in(known.titles, title, MOST_TITLES)
+        _count_in(known.origins, self._origin(pid, stat), MOST_ORIGINS)
         return known
 
     def _look_at(self, process: _Process, now: float) -> None:
@@ -278,22 +309,39 @@ class ThreadSampler:
                 continue
             alive.add(tid)
         for tid in process.threads.keys() - alive - {process.pid}:
-            process.ended.append(process.threads.pop(tid))
+            self._end_thread(process, tid)
+
+    def _end_process(self, pid: int) -> None:
+        process = self._alive.pop(pid)
+        self._ended_base_s += process.base_s
+        if len(self._ended) >= MOST_ENDED_PROCESSES:
+            self._ended_threads -= len(process.ended)
+            return
+        process.end(MOST_ENDED_THREADS - self._ended_threads)
+        self._ended_threads += len(process.threads)
+        self._ended.append(process)
+
+    def _end_thread(self, process: _Process, tid: int) -> None:
+        thread = process.threads.pop(tid)
+        if self._ended_threads < MOST_ENDED_THREADS:
+            self._ended_threads += 1
+            thread.end()
+            process.ended.append(thread)
 
     def _note(self, process: _Process, tid: int, home: str, now: float) -> None:
         counters = self._counters(home)
         comm = read_once(f"{home}/comm", _STAT_SIZE).decode("utf-8", "replace").removesuffix("\n")
         known = process.threads.get(tid)
         if known is not None and counters.run_ns < known.last.run_ns:  # the id is in use again
-            process.ended.append(process.threads.pop(tid))
+            self._end_thread(process, tid)
             known = None
         if known is None:
             known = process.threads[tid] = self._begun(tid, home, counters, now)
         self._note_increase(known, counters, now)
         known.last, known.last_s = counters, now
-        known.names[comm] += 1
+        _count_in(known.names, comm, MOST_NAMES)
         if self._reads_sleeps and (function := _function_in(home)):
-            known.sleeps_in[function] += 1
+            _count_in(known.sleeps_in, function, MOST_NAMES)
 
     def _note_increase(self, thread: _Thread, counters: ThreadCounters, now: float) -> None:
         """Add what *thread* did since its last sample, or since its start if it is new."""
@@ -385,6 +433,16 @@ def _parsed(stat: bytes) -> _Stat | None:
     start_s, used_s = int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S
     is_child = bool(int(fields[_FLAGS]) & PF_FORKNOEXEC)
     return _Stat(comm, start_s, used_s, int(fields[_PARENT]), is_child)
+
+
+def _count_in(texts: Counter[_Text], text: _Text, most: int) -> None:
+    """Count *text*, unless it is new and *texts* has *most* others."""
+    if text in texts or len(texts) < most:
+        texts[text] += 1
+
+
+def _most_common(texts: Counter[_Text], most: int) -> Counter[_Text]:
+    return Counter(dict(texts.most_common(most)))
 
 
 def _count(status: bytes, key: bytes) -> int:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import resource
 import shlex
 import signal
 import socketserver
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from temper_core import DocumentError, InputError, MachineError
+from temper_core.bounded_memory import MOST_BYTES
 from temper_plugin_trainer.commands.train import command
 from temper_plugin_trainer.training.bundles import read_bundle
 from tests.signals import interrupting
@@ -106,6 +108,21 @@ def test_a_program_inherits_no_signal_that_is_held_back_or_ignored_here(path):
     pipe = 1 << signal.SIGPIPE - 1
     assert int(masks["SigBlk"], 16) == 0
     assert int(masks["SigIgn"], 16) & pipe == 0
+
+
+def test_an_observation_takes_bounded_memory_and_its_program_has_no_such_bound(path):
+    limits, during = path.with_name("limits"), []
+    line = f"sh -c 'ulimit -d > {limits}; sleep 300'"
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    looking = threading.Timer(0.5, lambda: during.append(resource.getrlimit(resource.RLIMIT_DATA)))
+    looking.start()
+
+    observe("--command", line, "--seconds", 2, "--no-agent", output=path)
+    looking.join()
+
+    assert 0 < during[0][0] <= MOST_BYTES
+    assert limits.read_text() == "unlimited\n"
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
 def test_a_program_that_ignores_its_end_is_killed(path):

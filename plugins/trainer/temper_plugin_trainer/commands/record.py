@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from temper_core import read_machine
-from temper_core.console import FiniteRange, held_interruptions, is_interrupted
+from temper_core.console import FiniteRange, bounded_memory, held_interruptions, is_interrupted
 from temper_plugin_trainer.commands.subjects import source_of
 from temper_plugin_trainer.output_files import reserved, write_whole
 from temper_plugin_trainer.process_trees import ProcessSource
@@ -49,7 +49,7 @@ def command(
     if bool(pids) == (pod is not None):
         raise click.UsageError("name the program by --pid or by --pod")
     draft = _draft(options["program"], options["version"], options["repeated_by"])
-    with reserved(output) as file:
+    with reserved(output) as file, bounded_memory("the recording takes"):
         sampler = _sampled(source_of(pids, pod, options["settings"]), seconds)
         sampler.close()
         _write(recorded_table(draft, sampler), output, file)

@@ -14,6 +14,7 @@ from temper_core.console import (
     EXIT_FINDINGS,
     FiniteRange,
     Progress,
+    bounded_memory,
     held_interruptions,
     is_interrupted,
     print_bytes,
@@ -85,8 +86,9 @@ def observe_command(
         _source(pids, pod, line, options) as source,
     ):
         agent = None if options["no_agent"] else AgentWatch(settings, options["seconds"])
-        result = _observe(source, agent, options)
-        bundle = made_bundle(read_machine(), result, agent)
+        with bounded_memory("the observation takes"):  # the command inherits no bound
+            result = _observe(source, agent, options)
+            bundle = made_bundle(read_machine(), result, agent)
         if options["trace"] and not result.is_interrupted:
             bundle = evolve(bundle, trace=_traced(pod, pids, source, settings))
         _write(packed_bundle(bundle), output, file)
