@@ -7,12 +7,11 @@ import pytest
 
 from temper_plugin_trainer.refining.door_traces import MOST_BYTES
 from temper_plugin_trainer.training.bundles import read_bundle
-from tests.core.observe.conftest import cgroup
 from tests.own_host import NO_OWN_HOSTS, has_own_hosts
-from tests.trainer.refining.test_arm_traces import made_agent, program, require_bpf
+from tests.trainer.refining.test_arm_traces import agent, program, require_bpf, running_agent
 from tests.trainer.refining.test_train_run import TEMPER, eventually
 
-__all__ = ["cgroup", "made_agent", "program"]
+__all__ = ["agent", "program"]
 
 pytestmark = pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)
 
@@ -32,9 +31,9 @@ def analyze(*options):
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
-def test_a_bundle_has_a_bounded_trace_that_can_be_taken_out_and_read(made_agent, tmp_path):
+def test_a_bundle_has_a_bounded_trace_that_can_be_taken_out_and_read(agent, tmp_path):
     require_bpf()
-    agent, bundle, trace = made_agent(), tmp_path / "spin.gz", tmp_path / "spin.pftrace"
+    bundle, trace = tmp_path / "spin.gz", tmp_path / "spin.pftrace"
 
     done = observe(agent, bundle, "--trace")
 
@@ -46,10 +45,11 @@ def test_a_bundle_has_a_bounded_trace_that_can_be_taken_out_and_read(made_agent,
     assert agent.get("/traces").json()["traces"] == []
 
 
-def test_an_agent_without_the_plugin_says_why_there_is_no_trace(made_agent, tmp_path):
-    agent, bundle = made_agent('[plugin_host]\nallow = ["trainer"]\n'), tmp_path / "spin.gz"
-
-    done = observe(agent, bundle, "--trace")
+def test_an_agent_without_the_plugin_says_why_there_is_no_trace(program, tmp_path):
+    folder, bundle = tmp_path / "agent", tmp_path / "spin.gz"
+    folder.mkdir()
+    with running_agent(folder, program, '[plugin_host]\nallow = ["trainer"]\n') as alone:
+        done = observe(alone, bundle, "--trace")
 
     assert "without a trace: the agent answers: there is no /traces here" in done.stderr
     assert read_bundle(bundle).trace.content == ""
@@ -60,9 +60,9 @@ def test_an_agent_without_the_plugin_says_why_there_is_no_trace(made_agent, tmp_
     assert not (tmp_path / "no.pftrace").exists()
 
 
-def test_an_interrupted_capture_leaves_none_and_the_bundle_is_kept(made_agent, tmp_path):
+def test_an_interrupted_capture_leaves_none_and_the_bundle_is_kept(agent, tmp_path):
     require_bpf()
-    agent, bundle = made_agent(), tmp_path / "spin.gz"
+    bundle = tmp_path / "spin.gz"
     begun = subprocess.Popen(
         command_of(agent, bundle, "--trace"), stderr=subprocess.PIPE, text=True
     )
