@@ -13,6 +13,7 @@ from attrs import frozen
 
 from temper_core import JsonItems, parse_tenant_json
 from temper_kube.access import Access
+from temper_kube.alarms import Alarm
 from temper_kube.credential_programs import Issued
 from temper_kube.failures import (
     GONE,
@@ -192,9 +193,7 @@ class Connection:
             with self._braking:
                 self._shut()
 
-        timer = threading.Timer(seconds, end)
-        timer.daemon = True
-        timer.start()
+        alarm = Alarm(seconds, end)
         why = f"the answer was not complete after {seconds:.3g} s"
         try:
             yield
@@ -203,7 +202,7 @@ class Connection:
                 raise TimeoutError(why) from error
             raise
         finally:
-            timer.cancel()
+            alarm.cancel()
         if is_late.is_set():
             raise TimeoutError(why)
 

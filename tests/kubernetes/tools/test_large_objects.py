@@ -16,6 +16,7 @@ from temper_plugin_rightsizer.applying.targets import Choice, Refusal, edits_of,
 from temper_plugin_rightsizer.changes import ContainerChange
 from tests.kube_client.made_server import listed, node
 from tests.kube_client.scripted import Scripted, listing
+from tests.patience import PATIENCE_S
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/temper/pods"
 DEPLOYMENTS = "/apis/apps/v1/deployments"
@@ -174,7 +175,7 @@ def test_without_memory_a_command_ends_in_one_line(made, kubeconfig_to, argument
     )
 
     words = [sys.executable, "-c", program, *arguments, "--kubeconfig", kubeconfig_to(made.url)]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
 
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "Traceback" not in ended.stderr
