@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from temper_core import cpu_millis
-from tests.control_plane.cluster import unique
+from tests.control_plane.cluster import unique, wait_until
 from tests.density.overcommit.shop import (
     TEMPER,
     Shop,
@@ -25,13 +25,15 @@ SPELLINGS = (
 
 @pytest.fixture
 def priority_class(cluster):
-    """Make a PriorityClass of that value, and return its name."""
+    """Make a PriorityClass of that value that the admission of pods knows. Return its name."""
     made = []
 
     def make(value):
         name = unique("class")
         made.append({"kind": "PriorityClass", "metadata": {"name": name}, "value": value})
         cluster.make(made[-1])
+        tried, path = pod(priorityClassName=name), "/api/v1/namespaces/default/pods?dryRun=All"
+        wait_until(lambda: cluster.client.post(path, json=tried).is_success, "the class is known")
         return name
 
     yield make
