@@ -10,6 +10,10 @@ FOLDERS = frozenset(
     TESTS / name for name in ("deb", "density", "image", "install", "kernel", "kubernetes")
 )
 
+CONTROL_PLANES = frozenset(TESTS / name for name in ("density", "kubernetes"))
+NODES = TESTS / "kubernetes/node"
+"""Tests of nodes in an emulator, which take long to start."""
+LONG_LIMIT_S = 900
 LONG = frozenset(
     TESTS / name
     for name in (
@@ -30,10 +34,15 @@ def leave_to(target: str, item: pytest.Item, reason: str) -> None:
 
 
 def lift_time_limit(items: Iterable[pytest.Item]) -> None:
-    """Let tests of the heavy folders run on: what they start has time limits of its own."""
+    """Let tests of the heavy folders run on: what they start has time limits of its own.
+
+    Those beside a control plane get a long limit, since ``make test`` runs many of them without it.
+    """
     for item in items:
-        if not FOLDERS.isdisjoint(item.path.parents):
-            item.add_marker(pytest.mark.timeout(0))
+        parents = item.path.parents
+        if not FOLDERS.isdisjoint(parents):
+            has_limit = not CONTROL_PLANES.isdisjoint(parents) and NODES not in parents
+            item.add_marker(pytest.mark.timeout(LONG_LIMIT_S if has_limit else 0))
 
 
 def named_files(arguments: Iterable[object]) -> frozenset[Path]:
