@@ -1,5 +1,6 @@
 """Preflight on made-up nodes, one thing wrong at a time, and on the real one."""
 
+import errno
 import os
 import shutil
 import struct
@@ -16,7 +17,7 @@ from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import EngineError
 from temper_core.records.checks import CheckState
 from temper_core.scheduler.host.roots import Roots
-from temper_core.scheduler.preflight import foreign_scheduler
+from temper_core.scheduler.preflight import foreign_scheduler, node_checks
 from temper_core.scheduler.preflight.node_checks import own_engine
 from temper_core.scheduler.preflight.preflight import run_preflight, verdict
 from temper_core.settings import Settings
@@ -504,8 +505,11 @@ def test_no_name_of_a_process_ends_the_check_for_schedulers(node):
     assert look(node)[0]["foreign_scheduler"].state == "ok"
 
 
-def test_a_check_that_ends_by_an_error_has_failed(node):
-    node.put("proc/mounts", f"resctrl {node.folder}/{'x' * 300} resctrl rw 0 0\n")
+def test_a_check_that_ends_by_an_error_has_failed(node, monkeypatch):
+    def mounts(_roots, _kind):
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+
+    monkeypatch.setattr(node_checks, "_mounts", mounts)
     check = look(node)[0]["resctrl"]
     assert (check.state, "File name too long" in check.detail) == ("failed", True)
 
