@@ -25,10 +25,9 @@ from attrs import define, field, frozen
 
 from temper_core import MachineError, PatientReader
 from temper_plugin_trainer.proc_files import (
-    PF_FORKNOEXEC,
-    PF_KTHREAD,
     TICKS_PER_S,
-    is_zombie,
+    ProcessStat,
+    parsed_stat,
     read_once,
 )
 from temper_plugin_trainer.process_trees import ProcessSource
@@ -44,9 +43,6 @@ MOST_NAMES_OF_ENDED = 8
 _STAT_SIZE = 1_024
 _STATUS_SIZE = 4_096
 _VOLUNTARY, _INVOLUNTARY = b"\nvoluntary_ctxt_switches:", b"\nnonvoluntary_ctxt_switches:"
-# Positions counted after the closing parenthesis of the name (proc_pid_stat(5)).
-_PARENT, _FLAGS, _START = 1, 6, 19
-_OWN_TIMES, _CHILDREN_TIMES = slice(11, 13), slice(13, 15)
 
 _Text = TypeVar("_Text", bound=Hashable)
 
@@ -389,7 +385,7 @@ class ThreadSampler:
             return ""
         return raw.decode("utf-8", "replace")
 
-    def _origin(self, pid: int, stat: "_Stat") -> Origin:
+    def _origin(self, pid: int, stat: ProcessStat) -> Origin:
         try:
             comm = read_once(f"{self._root}/{stat.parent}/comm", _STAT_SIZE)
         except OSError:  # it has no parent in this namespace, or the parent has just ended
@@ -405,34 +401,12 @@ class ThreadSampler:
         path = os.fsencode(link).decode("utf-8", "replace").removesuffix(" (deleted)")
         return path.rpartition("/")[2]
 
-    def _stat(self, home: str) -> "_Stat | None":
+    def _stat(self, home: str) -> ProcessStat | None:
         """Read a ``stat``. The result is None for kernel threads and for ended ones and zombies."""
         try:
-            return _parsed(read_once(f"{home}/stat", _STAT_SIZE))
+            return parsed_stat(read_once(f"{home}/stat", _STAT_SIZE))
         except OSError:
             return None
-
-
-class _Stat(NamedTuple):
-    comm: str
-    start_s: float
-    used_s: float
-    parent: int
-    is_child: bool
-
-
-def _parsed(stat: bytes) -> _Stat | None:
-    opening, closing = stat.find(b"("), stat.rfind(b")")
-    fields = stat[closing + 1 :].split()
-    if opening < 0 or len(fields) <= _START or int(fields[_FLAGS]) & PF_KTHREAD:
-        return None
-    if is_zombie(fields):
-        return None
-    ticks = sum(map(int, (*fields[_OWN_TIMES], *fields[_CHILDREN_TIMES])))
-    comm = stat[opening + 1 : closing].decode("utf-8", "replace")
-    start_s, used_s = int(fields[_START]) / TICKS_PER_S, ticks / TICKS_PER_S
-    is_child = bool(int(fields[_FLAGS]) & PF_FORKNOEXEC)
-    return _Stat(comm, start_s, used_s, int(fields[_PARENT]), is_child)
 
 
 def _count_in(texts: Counter[_Text], text: _Text, most: int) -> None:
