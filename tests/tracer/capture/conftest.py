@@ -45,15 +45,16 @@ SLEEPER = """
 import os, sys, time
 if len(sys.argv) > 1:
     os.sched_setaffinity(0, {int(sys.argv[1])})
+work_s = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0005
 print("ready", flush=True)
 for line in sys.stdin:
     for _ in range(int(line)):
         time.sleep(0.0005)
-        ends = time.thread_time() + 0.0005
+        ends = time.thread_time() + work_s
         while time.thread_time() < ends: pass
     print("done", flush=True)
 """
-"""Sleeps, and works for half a millisecond, as often as it is told."""
+"""Sleeps, and works for half a millisecond or as long as it is told, as often as it is told."""
 SPIN = """
 import os, sys
 if len(sys.argv) > 1:
@@ -103,10 +104,10 @@ def finish():
 
 
 @contextmanager
-def busy(spawn, tell, rounds=1):
+def busy(spawn, tell, rounds=1, work_s=0.0005):
     """Make a sleeper and a spinner that share a CPU, and yield the sleeper and how to let it go."""
     cpu = min(os.sched_getaffinity(0))
-    sleeper = spawn(SLEEPER, cpu)
+    sleeper = spawn(SLEEPER, cpu, work_s)
     spawn(SPIN, cpu)
     yield sleeper, lambda: tell(sleeper, rounds)
 

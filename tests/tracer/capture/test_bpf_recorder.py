@@ -34,7 +34,9 @@ from tests.tracer.capture.conftest import (
 
 ROUNDS, MANY = 200, 10_000_000
 PATIENT_SHARE = 0.02
-"""Run time by the trace against the kernel's own count, which it takes elsewhere in a switch."""
+"""Run time by the trace against the kernel's own count, which it takes elsewhere in a switch: some
+3.5 us a run apart, more on a slow machine."""
+WORK_S = 0.002
 
 pytestmark = pytest.mark.usefixtures("bpf")
 
@@ -51,7 +53,7 @@ def recorded(work, selection=None, **options):
 
 
 def test_counts_and_run_time_of_a_thread_under_load_agree_with_schedstat(spawn, tell):
-    with busy(spawn, tell, ROUNDS) as (sleeper, go):
+    with busy(spawn, tell, ROUNDS, WORK_S) as (sleeper, go):
         stats = []
 
         def work():
