@@ -14,7 +14,7 @@ from bench.ladder.arms import CRITICAL, Arm
 from bench.ladder.pods import Cgroups, Pod, podlist, running
 from bench.ladder.points import Places
 
-AGENT_CGROUP = Path("system.slice/temper-ladder.service")
+AGENT_CGROUP = Path("system.slice/temper.service")
 BACKGROUND_PRIORITY = -1000
 SERVER = "api"
 IDLE = ("sleep", "infinity")

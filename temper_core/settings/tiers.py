@@ -116,9 +116,9 @@ class PlanSettings:
         "Root processes of the system layer, by the first 15 bytes of their name.",
     )
     system_process_cgroups: tuple[str, ...] = setting(
-        ("system.slice/", "runtime.slice/", "user.slice/", "/"),
-        "Cgroup prefixes in which those processes count ('/' is the root alone): a pod could give "
-        "any name to its own process.",
+        ("runtime.slice/", "user.slice/", "/"),
+        "Cgroup prefixes in which those processes count ('/' is the root alone): a container could "
+        "give any name to its own process. Docker's containers are in system.slice.",
         validator=and_(max_len(8), deep_iterable(matches_re(r"/|[^/]+(/[^/]+)*/"))),
     )
     system_cgroups: tuple[str, ...] = setting(
@@ -127,6 +127,11 @@ class PlanSettings:
             "system.slice/containerd.service/",
             "system.slice/crio.service/",
             "system.slice/docker.service/",
+            "system.slice/k3s.service/",
+            "system.slice/k3s-agent.service/",
+            "system.slice/rke2-server.service/",
+            "system.slice/rke2-agent.service/",
+            "system.slice/temper.service/",
             "init.scope/",
         ),
         "Cgroups, with a trailing slash, whose threads belong to the system layer.",

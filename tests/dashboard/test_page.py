@@ -255,6 +255,23 @@ def test_a_mode_that_the_page_does_not_know_breaks_nothing(page, agent, mode):
     page.errors.clear()
 
 
+@pytest.mark.parametrize("field", ["node", "detail"])
+def test_an_object_in_the_form_of_a_node_of_the_page_makes_no_element(page, agent, field):
+    markup = {"__html": "<form class='foreign'></form>"}
+    node = {"__b": 1, "type": "div", "props": {"dangerouslySetInnerHTML": markup}}
+    answer = {**agent.read("observe"), field: node, "defects": [node]}
+    page.route("**/dashboard/snapshots", lambda route: route.fulfill(status=503))
+    page.route("**/observe", lambda route: route.fulfill(json=answer))
+    page.goto(agent.address)
+
+    page.get_by_role("heading", name="CPUs by core").wait_for()
+
+    assert page.locator(".foreign").count() == 0
+    page.goto("about:blank")
+    assert all("503" in error for error in page.errors)
+    page.errors.clear()
+
+
 def test_an_answer_of_nothing_is_named(page, agent):
     page.route(
         "**/observe", lambda route: route.fulfill(body="null", content_type="application/json")

@@ -146,6 +146,13 @@ def test_the_system_layer_keeps_kernel_threads_and_system_cgroups(plan, layer_at
     assert layer_at(made, "system.slice/ssh.service/") == "open"
 
 
+@pytest.mark.parametrize("name", ["kubelet", "containerd-shim", "temper", "scx_layered"])
+def test_root_in_a_container_of_docker_does_not_join_the_system_by_a_name(plan, layer_at, name):
+    container = f"system.slice/docker-{'9a' * 32}.scope/"
+
+    assert layer_at(plan(), container, name, name, 0) == "open"
+
+
 @pytest.mark.parametrize("name", ["runc", "kubelet", "temper-fake", "containerd-shim"])
 def test_a_pods_process_does_not_join_the_system_by_its_name(plan, pod, layer_at, name):
     made = plan(pod("a", HIGH, 100))
@@ -154,7 +161,9 @@ def test_a_pods_process_does_not_join_the_system_by_its_name(plan, pod, layer_at
     assert layer_at(made, SYSTEMD.format("other_pod"), name, name, 0) == "open"
 
 
-@pytest.mark.parametrize("cgroup", ["/", "runtime.slice/kubelet.service/", "system.slice/k3s/"])
+@pytest.mark.parametrize(
+    "cgroup", ["/", "runtime.slice/kubelet.service/", "system.slice/k3s.service/"]
+)
 def test_the_kubelet_is_served_wherever_a_host_runs_it(plan, layer_at, cgroup):
     assert layer_at(plan(), cgroup, "kubelet", "kubelet", 0) == "system"
 
@@ -180,7 +189,7 @@ def test_system_lists_beyond_the_engine_are_cut_with_a_note(plan, pod, codes, la
 
     made = plan(system_pod, settings=attrs.evolve(Settings(), plan=wide))
 
-    assert len(blocks_of(made, "system")) == 30  # seven names in four places, and two more
+    assert len(blocks_of(made, "system")) == 32  # nine names in three places, and five more
     assert layer_at(made, "system.slice/s39.service/") == "system"
     assert layer_at(made, SYSTEMD.format("dns_0000_4000")) == "system"
     assert ("folded", "system") in codes(made)

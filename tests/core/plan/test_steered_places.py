@@ -271,9 +271,10 @@ def test_kernel_threads_are_in_the_system_layer_wherever_they_are(steered, layer
         (KUBELET, "anything", 1000, "system"),
         (f"{KUBELET}below/", "anything", 1000, "system"),
         ("init.scope/", "systemd", 0, "system"),
-        ("system.slice/k3s.service/", "containerd", 0, "system"),
-        ("system.slice/k3s.service/", "containerd-shim", 0, "system"),
-        ("system.slice/k3s.service/", "containerd", 1000, "open"),
+        ("system.slice/k3s.service/", "containerd", 1000, "system"),
+        ("runtime.slice/k3s.service/", "containerd-shim", 0, "system"),
+        ("runtime.slice/k3s.service/", "containerd", 1000, "open"),
+        (f"system.slice/docker-{ID}.scope/", "kubelet", 0, "open"),
         ("system.slice/cron.service/", "cron", 0, "open"),
         ("user.slice/user-0.slice/", "temper", 0, "system"),
         ("/", "scx_layered", 0, "system"),
@@ -295,7 +296,17 @@ def test_the_agent_in_a_unit_of_its_own_is_in_the_system_layer(steered, pod, lay
     made = steered(unit)
 
     assert layer_of(made, cgroup, "temper", "temper", 0) == "system"
-    assert layer_of(made, cgroup, "other", "other", 0) == "open"
+    assert layer_of(made, cgroup, "scx_layered", "scx_layered", 0) == "system"
+
+
+@pytest.mark.parametrize("name", ["kubelet", "temper", "scx_layered"])
+def test_a_container_of_docker_keeps_its_tier_whatever_its_processes_are_called(
+    steered, pod, layer_of, name
+):
+    scope = f"system.slice/docker-{ID}.scope/"
+    container = pod("a", origin=Origin.CONTAINER, tier=Tier.BACKGROUND, cgroups=(scope,))
+
+    assert layer_of(steered(container), scope, name, name, 0) == "open"
 
 
 def test_a_cgroup_that_system_keeps_stays_there_though_a_pod_has_it_too(steered, pod, layer_of):
@@ -364,8 +375,8 @@ def test_of_two_process_rules_the_longer_name_counts(steered, workload, layer_of
 def test_a_process_rule_does_not_take_the_nodes_own_along(steered, workload, layer_of):
     made = steered(workload("mine", "kube", tier=Tier.BACKGROUND))
 
-    assert layer_of(made, "system.slice/", process="kubelet", uid=0) == "system"
-    assert layer_of(made, "system.slice/", process="kubelet", uid=1000) == "open"
+    assert layer_of(made, "runtime.slice/", process="kubelet", uid=0) == "system"
+    assert layer_of(made, "runtime.slice/", process="kubelet", uid=1000) == "open"
 
 
 def test_of_two_pods_at_one_place_the_more_important_has_it(steered, pod, layer_of):

@@ -122,6 +122,30 @@ def test_what_makes_pods_is_previewed_by_its_template():
     ]
 
 
+def test_lists_in_lists_which_could_hold_billions_of_pods_are_refused():
+    lists = ["a0: &a0 {kind: Pod}"]
+    lists += [f"a{n}: &a{n} {{kind: List, items: [{f'*a{n - 1}, ' * 10}]}}" for n in range(1, 10)]
+
+    said = ask("preview", "-f", "-", text="\n".join([*lists, "kind: List", "items: [*a9]"]))
+
+    assert said.returncode == 2
+    assert said.stderr == "temper: -: has a List in a List, which is not read\n"
+
+
+def test_pods_that_take_all_memory_end_the_preview_in_one_line(tmp_path):
+    containers = ", ".join(f"{{name: c{n}, image: i}}" for n in range(256))
+    pods = f"a: &a [{containers}]\nb: &b {{spec: {{containers: *a}}}}\nkind: List\nitems: "
+    manifest = tmp_path / "wide.yaml"
+    manifest.write_text(f"{pods}[{'*b, ' * 100_000}]")
+    limited = f"ulimit -d 300000; exec {TEMPER} overcommit preview -f {manifest}"
+
+    said = subprocess.run(["bash", "-c", limited], check=False, capture_output=True, text=True)
+
+    assert said.returncode == 2
+    assert said.stderr.startswith("temper: the pods take more than ")
+    assert said.stderr.count("\n") == 1
+
+
 def test_a_list_as_the_api_server_answers_it_needs_no_kinds():
     item = pod()
     del item["kind"]

@@ -24,7 +24,7 @@ REPEAT_S = 60.0
 SAME_ORIGIN = ("same-origin", "none")
 HEADERS = {
     "content-security-policy": (
-        "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+        "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "object-src 'none'"
     ),
     "cross-origin-opener-policy": "same-origin",

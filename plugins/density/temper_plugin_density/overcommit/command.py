@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from temper_core.console import bounded_memory
 from temper_plugin_density.choices import EXIT_FINDINGS, OUTPUT, SETTINGS
 from temper_plugin_density.overcommit import names
 from temper_plugin_density.overcommit.options import read_duration, read_factor, read_pause
@@ -144,7 +145,9 @@ def preview(source: Path, factor: Fraction, output: str, settings: Path | None) 
     """
     from temper_plugin_density.overcommit.previewing import show  # noqa: PLC0415 - slow
 
-    click.echo(show(source, factor, settings, output))
+    with bounded_memory("the pods take"):
+        text = show(source, factor, settings, output)
+    click.echo(text)
 
 
 @overcommit.command("report")

@@ -35,21 +35,36 @@ def read_manifests(path: Path) -> tuple[Manifest, ...]:
     """Return every pod of a file (``-`` is standard input). Raise DocumentError if it has none."""
     source = str(path)
     manifests = tuple(
-        manifest for document in read_objects(path, source) for manifest in _manifests(document)
+        manifest
+        for document in read_objects(path, source)
+        for item in _items(document, source)
+        for manifest in _manifests(item)
     )
     if not manifests:
         raise DocumentError(source, ["has neither a Pod nor a pod template"])
     return manifests
 
 
+def _items(document: object, source: str) -> Iterator[object]:
+    """Yield the objects of a List. The items of a PodList from the API server have no kind.
+
+    Raise DocumentError for a List in a List: by aliases a short file could hold billions of pods.
+    """
+    items = document.get("items") if isinstance(document, dict) else None
+    if not isinstance(items, list):
+        yield document
+        return
+    for item in items:
+        if isinstance(item, dict):
+            if "items" in item:
+                raise DocumentError(source, ["has a List in a List, which is not read"])
+            yield {"kind": "Pod", **item}
+
+
 def _manifests(document: object) -> Iterator[Manifest]:
     if not isinstance(document, dict):
         return
-    if isinstance(document.get("items"), list):
-        for item in document["items"]:
-            # The items of a PodList from the API server have no kind.
-            yield from _manifests({"kind": "Pod", **item} if isinstance(item, dict) else item)
-    elif document.get("kind") == "Pod":
+    if document.get("kind") == "Pod":
         yield Manifest(_subject(document), _as_admitted(document))
     else:
         for steps in TEMPLATES:
