@@ -1,9 +1,10 @@
 """A bound on the memory of this process, so that a hostile file does not take the machine's."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 from attrs import frozen
 
@@ -14,14 +15,26 @@ MOST_BYTES = 4096 * MIB
 
 
 @frozen
-class _MemoryBound:
+class MemoryBound:
+    """A bound that holds within a ``with`` block of it."""
+
     reason: str
     most: int
     before: tuple[int, int]
     limit: Callable[[tuple[int, int]], None]
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self.limit((self.most, self.before[1]))
+        return self
+
+    @contextmanager
+    def lifted(self) -> Iterator[None]:
+        """Within the block, start programs that do not inherit the bound."""
+        self.limit(self.before)
+        try:
+            yield
+        finally:
+            self.limit((self.most, self.before[1]))
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         # First of all, since a message takes memory.
@@ -30,9 +43,7 @@ class _MemoryBound:
             raise InputError(f"{self.reason} more than {self.most // MIB} MiB of memory") from error
 
 
-def bounded_memory(
-    reason: str, meminfo: Path = Path("/proc/meminfo")
-) -> AbstractContextManager[None]:
+def bounded_memory(reason: str, meminfo: Path = Path("/proc/meminfo")) -> MemoryBound:
     """Raise InputError where the block takes more than 4 GiB, or half of the available memory.
 
     Half of the limit of this process's cgroup is a bound, too: in the agent's container the agent
@@ -44,7 +55,7 @@ def bounded_memory(
     before = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [bound for bound in before if bound != resource.RLIM_INFINITY]
     halves = [size // 2 for size in (_available(meminfo), _limit_of_cgroup()) if size is not None]
-    return _MemoryBound(
+    return MemoryBound(
         reason,
         min((MOST_BYTES, *limits, *halves)),
         before,

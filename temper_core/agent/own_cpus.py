@@ -13,6 +13,7 @@ from pathlib import Path
 
 from temper_core.records.layers import Layer
 from temper_core.records.snapshots import LayerSample
+from temper_core.steering.thread_identity import start_ticks_in
 
 
 def lent_cpus(layers: Iterable[Layer], samples: Iterable[LayerSample]) -> frozenset[int]:
@@ -53,12 +54,32 @@ class OwnCpus:
 
     def _bind(self, pid: int, cpus: frozenset[int]) -> None:
         for tid in self._threads(pid):
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, FileNotFoundError):
                 if os.sched_getaffinity(tid) != cpus:
-                    os.sched_setaffinity(tid, cpus)
+                    self._move(pid, tid, cpus)
+
+    def _move(self, pid: int, tid: int, cpus: frozenset[int]) -> None:
+        """Set the affinity of a thread of *pid*. Raises an error of one that has ended.
+
+        Its id may go to a thread of another process at any time.
+        """
+        process = self._proc / str(pid)
+        start_ticks = start_ticks_in(process, tid)
+        # Read after the look, so that of another thread that has the id by now, it is its own.
+        before = os.sched_getaffinity(tid)
+        os.sched_setaffinity(tid, cpus)
+        if not _is_thread_of(process, tid, start_ticks):
+            os.sched_setaffinity(tid, before)
 
     def _threads(self, pid: int) -> list[int]:
         try:
             return [int(entry.name) for entry in (self._proc / str(pid) / "task").iterdir()]
         except FileNotFoundError:
             return []
+
+
+def _is_thread_of(process: Path, tid: int, start_ticks: int) -> bool:
+    try:
+        return start_ticks_in(process, tid) == start_ticks
+    except (FileNotFoundError, ProcessLookupError):
+        return False

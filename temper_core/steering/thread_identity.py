@@ -44,11 +44,17 @@ def leader_of(tid: int) -> tuple[int, int]:
         return 0, 0
 
 
-def _start_ticks(tid: int) -> int:
-    """Read field 22 of proc_pid_stat(5), of the thread alone.
+def start_ticks_in(process: Path, tid: int) -> int:
+    """Return the start of thread *tid* of the process with the directory *process* in /proc.
 
-    In the file of the process the kernel adds up all its threads (``do_task_stat``), so that a look
-    at each thread would take the square of their number. Raises OSError.
+    Raises OSError if it is no thread of that process any more.
     """
-    stat = Path(f"/proc/{tid}/task/{tid}/stat").read_bytes()
-    return int(stat.rpartition(b")")[2].split()[19])
+    # In the file of the process the kernel adds up all its threads (do_task_stat), so that a look
+    # at each thread would take the square of their number.
+    stat = (process / "task" / str(tid) / "stat").read_bytes()
+    return int(stat.rpartition(b")")[2].split()[19])  # field 22 of proc_pid_stat(5)
+
+
+def _start_ticks(tid: int) -> int:
+    """Return the start of a thread of any process. Raises OSError."""
+    return start_ticks_in(Path(f"/proc/{tid}"), tid)

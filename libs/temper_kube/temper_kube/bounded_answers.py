@@ -13,7 +13,7 @@ NO_THREAD = "can't start new thread"
 
 @frozen
 class _Bound:
-    _memory: AbstractContextManager[None] = field()
+    _memory: AbstractContextManager[object] = field()
 
     def __enter__(self) -> None:
         self._memory.__enter__()

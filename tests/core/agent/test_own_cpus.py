@@ -52,6 +52,10 @@ def engine():
         child.kill()
 
 
+def stat_of(start_ticks):
+    return f"1 (a thread) {' '.join(['0'] * 19)} {start_ticks} 0"
+
+
 def affinities(pid):
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return {frozenset(os.sched_getaffinity(int(task.name))) for task in tasks}
@@ -120,3 +124,29 @@ class TestOwnCpus:
         os.sched_setaffinity(engine, {min(ALL)})
         own.follow(frozenset(), engine, (engine,))
         assert frozenset(os.sched_getaffinity(engine)) == {min(ALL)}
+
+    def test_an_id_that_is_of_another_process_by_now_is_left_alone(self, engine, tmp_path):
+        (tmp_path / str(os.getpid()) / "task" / str(engine)).mkdir(parents=True)
+
+        OwnCpus(str(tmp_path)).follow(frozenset({min(ALL)}), os.getpid())
+
+        assert frozenset(os.sched_getaffinity(engine)) == ALL
+
+    @pytest.mark.parametrize("start_ticks", [None, 8], ids=["another process", "same process"])
+    def test_a_thread_that_took_the_id_meanwhile_gets_its_cpus_back(
+        self, engine, tmp_path, monkeypatch, start_ticks
+    ):
+        stat = tmp_path / str(os.getpid()) / "task" / str(engine) / "stat"
+        stat.parent.mkdir(parents=True)
+        stat.write_text(stat_of(7))
+        set_affinity = os.sched_setaffinity
+
+        def set_while_the_thread_ends(tid, cpus):
+            set_affinity(tid, cpus)
+            stat.write_text(stat_of(start_ticks)) if start_ticks else stat.unlink(missing_ok=True)
+
+        monkeypatch.setattr(os, "sched_setaffinity", set_while_the_thread_ends)
+
+        OwnCpus(str(tmp_path)).follow(frozenset({min(ALL)}), os.getpid())
+
+        assert frozenset(os.sched_getaffinity(engine)) == ALL

@@ -554,3 +554,49 @@ def test_a_request_with_two_lengths_is_refused_and_what_follows_it_is_not_answer
     assert head.lower().count("connection: close") == 1
     assert "content-length together with transfer-encoding" in json.loads(body)["error"]
     assert "it answers" not in whole
+
+
+def hosts_and_paths(said):
+    """Return what an application sees of a request, and the answer."""
+    seen = []
+
+    async def application(scope, _, send):
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        seen.append((hosts, scope["path"], scope["raw_path"], scope["query_string"]))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def run():
+        async with served(application, CALM) as connected:
+            reader, _ = await connected(said)
+            return (await reader.read()).decode()
+
+    return seen, asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "path"),
+    [
+        ("http://evil.example:90/healthz?a=1", b"evil.example:90", "/healthz"),
+        ("HTTPS://[::1]/a%20b?a=1", b"[::1]", "/a b"),
+        ("http://b?a=1", b"b", "/"),
+    ],
+)
+def test_a_url_as_the_target_stands_for_its_path_and_its_host(target, host, path):
+    said = f"GET {target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
+
+    ((seen,), answer) = hosts_and_paths(said.encode())
+
+    assert answer.startswith("HTTP/1.1 200 ")
+    assert seen == ([host], path, path.replace(" ", "%20").encode(), b"a=1")
+
+
+@pytest.mark.parametrize("target", ["ftp://a/b", "http:///b", "http://user@a/b"])
+def test_a_url_without_a_host_of_http_is_refused_in_one_line(target):
+    said = f"GET {target} HTTP/1.1\r\nhost: a\r\n\r\n"
+
+    seen, answer = hosts_and_paths(said.encode())
+
+    assert answer.startswith("HTTP/1.1 400 ")
+    assert "no URL of http" in answer
+    assert not seen

@@ -1,15 +1,19 @@
 """``temper train auto`` on a real agent that observes, with real threads, from nothing."""
 
 import json
+import resource
 import shlex
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from temper_core import parse_profile
+from temper_core.bounded_memory import MOST_BYTES
 from temper_plugin_trainer.training.bundles import read_bundle
 from tests.core.agent.running_agent import RunningAgent
 from tests.trainer.refining.planted import MEASURED
@@ -142,6 +146,24 @@ def test_a_first_run_of_the_benchmark_ends_before_the_observation_begins(auto):
     assert done.returncode == INVALID
     assert "its last line: begin" in done.stderr
     assert not (auto.record / "bundle.gz").exists()
+
+
+def test_the_observation_takes_bounded_memory_and_its_benchmark_has_no_such_bound(auto, tmp_path):
+    limits, bounds = tmp_path / "limits", set()
+    line = f"ulimit -S -d >> {limits}; echo 1"
+    auto.benchmark = shlex.join(["sh", "-c", line])
+
+    command, null = auto.command("--seconds", 4, pod="asleep"), subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=null, stderr=null) as running:
+        while running.poll() is None:
+            with suppress(OSError):
+                bounds.add(resource.prlimit(running.pid, resource.RLIMIT_DATA)[0])
+            time.sleep(0.05)
+
+    assert any(0 < bound <= MOST_BYTES for bound in bounds)
+    runs = limits.read_text().split()
+    assert len(runs) > 2  # the first, one that begins before the observation, and those during it
+    assert set(runs) == {"unlimited"}
 
 
 def test_a_program_without_a_clear_thread_has_no_improvement(auto):

@@ -9,6 +9,7 @@ from temper_core.console import (
     EXIT_FINDINGS,
     FiniteRange,
     Progress,
+    bounded_memory,
     held_interruptions,
     printable,
     settings_option,
@@ -126,16 +127,20 @@ def _observed(
     """Observe *source* under its load. Raise InputError if that is interrupted, BenchmarkError."""
     progress = Progress("Ctrl-C ends it")
 
+    bound = bounded_memory("the observation takes")
+
     def show_interval(interval: SampledInterval, passed_s: float) -> None:
-        load.keep_up()
+        with bound.lifted():  # the benchmark, which may be started here, inherits no bound
+            load.keep_up()
         progress.show(f"observing: {passed_s:.0f} s of {seconds:g} s  {interval.threads} threads")
 
-    agent.start()
-    result = observed(source, seconds, show_interval)
-    progress.end(f"observed {result.load.seconds:.1f} s: {result.load.cpus:.2f} CPUs used")
-    if result.is_interrupted:
-        raise InputError("interrupted in the observation; the same command begins anew")
-    return made_bundle(read_machine(), result, agent)
+    with bound:
+        agent.start()
+        result = observed(source, seconds, show_interval)
+        progress.end(f"observed {result.load.seconds:.1f} s: {result.load.cpus:.2f} CPUs used")
+        if result.is_interrupted:
+            raise InputError("interrupted in the observation; the same command begins anew")
+        return made_bundle(read_machine(), result, agent)
 
 
 def _tell(origin: Origin) -> None:
