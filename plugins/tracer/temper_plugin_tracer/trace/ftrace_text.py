@@ -88,7 +88,7 @@ class Unpacked:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._silent = 0
-        self._text = gzip.GzipFile(fileobj=self)  # type: ignore[call-overload]  # it only reads
+        self._text: BinaryIO = gzip.GzipFile(fileobj=self)  # type: ignore[call-overload]  # it only reads
 
     def read(self, size: int) -> bytes:
         """Read packed bytes, for gzip."""
