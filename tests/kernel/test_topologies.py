@@ -20,7 +20,11 @@ CLAIMS = {
     "planned_near": "no layer lies on more nodes than its size needs",
     "healthy": "the linter has nothing to tell of a healthy node",
     "alone": "the exclusive group has its core alone",
-    "saturated_attached": "with every tier saturated the engine stays attached",
+    "saturated": "with every tier saturated no layer outgrows the plan",
+    "saturated_near": "and none lies on more nodes than its size needs",
+    "saturated_system_served": "and the system layer is served within 100 ms",
+    "saturated_served": "and no thread waits for a second",
+    "saturated_attached": "and the engine stays attached",
 }
 
 
