@@ -88,7 +88,7 @@ test-kernel-more: install  ## churn, a trace, and the faults that take minutes, 
 	$(BIN)/pytest tests/kernel --kernel --more -o cache_dir=build/pytest-kernel-more $(SELECTED)
 
 test-kernel-full: install  ## every fault, promise and kernel there is (hours); docs/fault-suite.md keeps the result
-	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py tests/kernel/test_ladder.py tests/kernel/test_boost.py tests/kernel/test_recognition.py tests/kernel/test_unit.py tests/kernel/test_thread_storm.py tests/kernel/test_trace_backends.py tests/kernel/test_training.py tests/kernel/test_enforcing_page.py --kernel --all-faults; \
+	$(BIN)/pytest tests/kernel/test_faults.py tests/kernel/test_lint.py tests/kernel/test_profiles.py tests/kernel/test_kernels.py tests/kernel/test_agreement.py tests/kernel/test_ladder.py tests/kernel/test_boost.py tests/kernel/test_recognition.py tests/kernel/test_unit.py tests/kernel/test_thread_storm.py tests/kernel/test_trace_backends.py tests/kernel/test_training.py tests/kernel/test_enforcing_page.py tests/kernel/test_topologies.py --kernel --all-faults; \
 	status=$$?; $(BIN)/python -m tests.kernel.fault_page && exit $$status
 
 test-kernel-traces: install  ## assert that every way to record a trace is right, on three kernels (20 minutes)

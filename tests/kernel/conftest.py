@@ -40,6 +40,7 @@ ONLY_IN_FULL = (
     "test_training.py",
     "test_trace_backends.py",
     "test_enforcing_page.py",
+    "test_topologies.py",
 )
 
 

@@ -63,6 +63,14 @@ def test_a_guest_has_a_network_card_only_if_it_is_asked_for():
     assert without.stdout.split() == ["lo"]
 
 
+def test_a_guest_can_have_numa_nodes_and_caches():
+    show = "cd /sys/devices/system; cat node/node*/cpulist cpu/cpu[05]/cache/index3/shared_cpu_list"
+
+    ended = run("--cpus", 8, "--nodes", 2, "--caches", 2, "sh", "-c", show)
+
+    assert ended.stdout.split() == ["0-3", "4-7", "0-1", "4-5"]
+
+
 def test_a_command_can_be_the_guests_first_process_and_power_it_off(tmp_path):
     script = "echo $$ >$SHARE/pid; sync; /bin/busybox poweroff -f"
 
@@ -162,6 +170,10 @@ def test_the_emulator_that_is_fetched_runs_with_the_libraries_that_came_with_it(
         (
             ["--cpus", 3, "--threads-per-core", 2, "true"],
             "--threads-per-core must divide --cpus, 3, not be '2'",
+        ),
+        (
+            ["--cpus", 8, "--nodes", 3, "true"],
+            "--nodes times --caches must divide the 4 cores, not be '3' times '1'",
         ),
         (["--kernel", "6.1; true", "true"], "no kernel is called '6.1; true'"),
         (["--gpu", "1", "true"], "no option --gpu"),
