@@ -46,6 +46,7 @@ lint: install  ## check formatting, lint, types, import contracts and generated 
 	$(BIN)/python -m deploy.monitoring --check
 
 unit: install
+	@scripts/install-compiler || true  # without it tests are skipped
 	$(BIN)/pytest $(SIDE_BY_SIDE) $(SELECTED) || test -n "$(SELECTED)" -a $$? = 5  # 5: none is selected
 
 # A hostile plugin of a test may leave its process with a lower recursion limit, or without a stack. So each file of

@@ -12,7 +12,9 @@ needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not i
 
 
 def build(folder):
-    """Compile the program. Return its path."""
+    """Compile the program. Return its path. Skip the test where there is no compiler."""
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed: scripts/install-compiler installs it as root")
     made = folder / "roles"
     subprocess.run(["gcc", "-O2", "-pthread", "-o", made, SOURCE], check=True)
     return made
