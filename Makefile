@@ -21,7 +21,7 @@ COG_PAGES = $(shell grep -l '\[\[\[cog' docs/*.md README.md)
 export PYTHON LISTEN FAILURES
 
 .DEFAULT_GOAL := help
-.PHONY: help install run test lint unit hostile test-long test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-more test-kernel-full test-kernel-traces judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
+.PHONY: help install run test lint unit hostile test-long test-python312 test-python313 test-python314 test-uvicorn bpf bpf-check demo test-kernel test-kernel-more test-kernel-full test-kernel-traces test-arm64 judge-shapes bench soak ladder failure-ladder run-kube test-kube e2e-node image test-image dashboards dist test-install deb test-deb docs man completions clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ test-kernel-full: install  ## every fault, promise and kernel there is (hours); 
 
 test-kernel-traces: install  ## assert that every way to record a trace is right, on three kernels (20 minutes)
 	$(BIN)/pytest tests/kernel/test_traces.py tests/kernel/test_trace_backends.py tests/kernel/test_thread_storm.py --kernel --all-faults
+
+test-arm64: install  ## assert on two arm64 kernels that the BPF objects load and count what /proc says (half an hour)
+	$(BIN)/pytest tests/kernel/test_arm64.py --kernel --all-faults -o cache_dir=build/pytest-arm64 $(SELECTED)
 
 judge-shapes: install  ## saturate every shape of plan without a row in proven_shapes.json (hours; MINUTES=... for less)
 	$(BIN)/python -m tests.kernel.starvation.judge --minutes $(MINUTES)

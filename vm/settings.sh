@@ -2,7 +2,8 @@
 #
 # Env   TEMPER_CACHE      default ~/.cache/temper; everything fetched or built is below it, by version
 #       TEMPER_VM_KERNEL  default 6.18.15+deb13-amd64, a Debian kernel with sched_ext (the full flavour: the cloud one has no 9p);
-#                         a series such as 6.1 or 7.2 means the one of it that is in the cache, or the newest there is
+#                         a series such as 6.1 or 7.2 means the one of it that is in the cache, or the newest there is;
+#                         arm64 and arm64-16k mean 6.18.15 for that machine, with pages of 4 and 16 KiB
 #       TEMPER_VM_SUITES  default "trixie-backports trixie bookworm", where kernels are looked for
 #       TEMPER_VM_MIRROR  default the Debian mirror of this machine's apt sources; an archived snapshot works too
 #       TEMPER_VM_QEMU_SUITE  default bookworm-backports, where QEMU is for a machine whose own is too old
@@ -23,10 +24,16 @@ console_lines=60
 # emulator_signature CONSOLE: prints the first line with a signature; fails where there is none.
 emulator_signature() { grep -aEom 1 ".*($emulator_signatures).*" "$1" 2>/dev/null | sed 's/^\[ *[0-9.]*\] //' | tr -d '\r' | grep .; }
 
-# choose_kernel [VERSION]: sets kernel_version, and kernel, where that one is or will be in the cache.
+# choose_kernel [VERSION]: sets kernel_version, machine (as uname -m tells it), apt_index, the index of that machine's
+# packages, and kernel, where that one is or will be in the cache.
 choose_kernel() {
-    local newest=''
-    kernel_version=${1:-${TEMPER_VM_KERNEL:-6.18.15+deb13-amd64}}
+    local newest='' debian=6.18.15+deb13
+    kernel_version=${1:-${TEMPER_VM_KERNEL:-$debian-amd64}}
+    [[ $kernel_version != arm64* ]] || kernel_version=$debian-$kernel_version
+    case $kernel_version in
+    *-arm64*) machine=aarch64 apt_index=apt-arm64 apt_options=(-o APT::Architecture=arm64 -o APT::Architectures::=arm64) ;;
+    *) machine=x86_64 apt_index=apt apt_options=() ;;
+    esac
     [[ $kernel_version =~ ^[0-9]+([.][0-9]+)*([+.-][a-z0-9.]+)*$ ]] || { say "no kernel is called '$kernel_version'; see vm/settings.sh"; exit 2; }
     if is_series "$kernel_version"; then
         newest=$(cd "$cache/kernel" 2>/dev/null && compgen -G "$kernel_version.*/vmlinuz" | sort -V | tail -n 1) || true
@@ -91,7 +98,7 @@ private_apt() {
     shift 2
     "$command" -q -o "Dir::State::Lists=$index/lists" -o "Dir::Etc::SourceList=$index/sources.list" \
         -o Dir::Etc::SourceParts=/dev/null -o "Dir::Cache=$index/cache" -o APT::Sandbox::User=root \
-        -o Acquire::Retries=3 -o Acquire::Check-Valid-Until=false "$@"
+        -o Acquire::Retries=3 -o Acquire::Check-Valid-Until=false ${apt_options[@]+"${apt_options[@]}"} "$@"
 }
 
 # open_index INDEX SUITE ... : reads what these suites of the mirror have into that index.

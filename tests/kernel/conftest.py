@@ -18,6 +18,7 @@ from tests.heavy import leave_to
 from tests.kernel.guest import Fault, Walked, known_faults, play_faults, walk
 
 EVERY_RUN, MORE, FULL = "test-kernel", "test-kernel-more", "test-kernel-full"
+ARM64 = "test-arm64"
 GROUPS = {"loading": EVERY_RUN, "enforcing": MORE}
 """The targets that play groups of faults. The others are played by ``FULL``."""
 FILES = {
@@ -25,6 +26,7 @@ FILES = {
     "test_traces.py": MORE,
     "test_starvation.py": MORE,
     "test_vm_run.py": MORE,
+    "test_arm64.py": ARM64,
 }
 FEWEST_CPUS = 2
 ONLY_IN_FULL = (

@@ -11,6 +11,8 @@ from attrs import frozen
 from tests.kernel.guest import CHECKOUT, VM_RUN
 
 GUEST_S = 1_800
+ON_ARM64 = CHECKOUT / "build/venv-arm64/bin/python"
+"""What ``scripts/install-arm64`` makes."""
 OBSERVE = "tests/core/observe"
 STEERING = "tests/core/steering/test_kernel"
 
@@ -84,15 +86,17 @@ def boot(
     parts: Mapping[str, Sequence[str]] = PARTS,
     *,
     prefix: Sequence[str] = (),
+    cpus: int = 2,
     guest_s: int = GUEST_S,
 ) -> Booted:
     """Boot *kernel*, a series or a version, and run all *parts* by a command with *prefix*."""
-    python = [*prefix, "env", f"KERNEL={kernel}", sys.executable, "-m", "pytest", "-q", "--kernel"]
+    interpreter = ON_ARM64 if kernel.startswith("arm64") else sys.executable
+    python = [*prefix, "env", f"KERNEL={kernel}", interpreter, "-m", "pytest", "-q", "--kernel"]
     options = ["-p", "no:cacheprovider", "--junitxml=/share/results.xml"]
     tests = [test for part in parts.values() for test in part]
-    machine = ["--kernel", kernel, "--cpus", "2", "--timeout", str(guest_s), "--share", str(share)]
+    machine = ["--kernel", kernel, "--cpus", str(cpus), "--timeout", str(guest_s)]
     ran = subprocess.run(
-        [VM_RUN, *machine, "--", *python, *options, *tests],
+        [VM_RUN, *machine, "--share", str(share), "--", *python, *options, *tests],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,0 +1,105 @@
+"""What only an arm64 machine can show, run by pytest in the guest; see ``test_arm64.py``."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from temper_core.node.topology import read_machine
+from tests.kernel.backends.with_types import EMULATED
+from tests.patience import PATIENCE_S
+from tests.tracer.capture.scenes import assert_agrees, scene
+
+TEMPER = Path(sys.executable).with_name("temper")
+NO_ENGINE = {"engine", "warm_swap"}
+SEVERAL_LOOKS_S = 8.0
+
+
+def told_by(*words: str) -> dict[str, Any]:
+    ran = subprocess.run([TEMPER, *words, "-o", "json"], stdout=subprocess.PIPE, check=False)
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    log = tmp_path_factory.mktemp("agent") / "log"
+    with log.open("wb") as file:
+        process = subprocess.Popen([TEMPER, "agent", "--observe-only"], stderr=file, stdout=file)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while subprocess.run([TEMPER, "observe"], capture_output=True, check=False).returncode:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+        yield
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+
+
+def test_the_machine_has_cores_without_siblings_in_clusters():
+    machine = read_machine()
+
+    assert machine.architecture == platform.machine() == "aarch64"
+    assert (machine.cores, machine.threads_per_core) == (os.cpu_count(), 1)
+    assert len({core.read_text() for core in clusters()}) == machine.cores // 2
+
+
+def clusters() -> Iterator[Path]:
+    return Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/cluster_cpus_list")
+
+
+def test_the_plan_is_one_for_this_machine():
+    machine = told_by("plan")["machine"]
+
+    assert machine["architecture"] == "aarch64"
+    assert (machine["cores"], machine["threads_per_core"], machine["llcs"]) == (
+        os.cpu_count(),
+        1,
+        1,
+    )
+
+
+def test_nothing_but_the_engine_is_missing():
+    checks = told_by("doctor")["checks"]
+
+    assert {check["name"] for check in checks if check["state"] != "ok"} == NO_ENGINE
+
+
+def test_the_recorder_agrees_with_schedstat_and_with_tracefs():
+    found = scene("agreement", "bpf", "tracefs")
+
+    assert_agrees(found, "tracefs", run_time_share=EMULATED)
+    assert found["seen"]["bpf"]["child"] == "renamed-once"
+
+
+@pytest.mark.usefixtures("agent")
+def test_an_agent_sees_who_is_busy():
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinner:
+        time.sleep(SEVERAL_LOOKS_S)
+        observed = told_by("observe")
+        spinner.kill()
+
+    busiest = observed["threads"][0]
+    assert observed["machine"]["architecture"] == "aarch64"
+    assert busiest["tid"] == spinner.pid
+    assert busiest["cpu_used"] > 0.5
+
+
+@pytest.mark.usefixtures("agent")
+def test_a_capture_of_two_seconds_is_decoded(tmp_path):
+    file = tmp_path / "trace"
+    captured = told_by("trace", "capture", "--seconds", "2", "--out", str(file))
+    analyzed = told_by("trace", "analyze", str(file))
+
+    assert (captured["backend"], captured["state"], captured["lost"]) == ("bpf", "finished", 0)
+    assert analyzed["events"] == captured["events"] > 0
+    assert analyzed["length_ns"] == pytest.approx(2e9, rel=0.2)
+    assert analyzed["cpus"] == os.cpu_count()
