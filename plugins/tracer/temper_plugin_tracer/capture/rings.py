@@ -53,9 +53,10 @@ class Ring:
         """Return the whole records from *begin* to *end*, or to the end of the ring's memory."""
         size = len(self.records)
         at = begin & (size - 1)
-        part = self.records[at : at + min(end - begin, size - at)].copy()
+        part = self.records[at : at + min(end - begin, size - at)]
+        # Laps are read before the records: a record may be published at any moment of the copy.
         is_whole = part["lap"] == ((begin >> self._bits) + 1) & self.lap_mask
-        return part if is_whole.all() else part[: int(is_whole.argmin())]
+        return part[: len(part) if is_whole.all() else int(is_whole.argmin())].copy()
 
 
 def event_rings(
