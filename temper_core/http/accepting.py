@@ -12,7 +12,8 @@ from temper_core.http.protocol import BoundedProtocol
 from temper_core.http.rate_limited_log import RateLimitedLog
 
 MOST_AT_ONCE = 16
-PAUSE_S = 1.0
+PAUSE_S = 0.1
+"""Short, so that a queue of dead connections is soon taken where few descriptors are free."""
 
 
 @define(eq=False)
