@@ -1,7 +1,6 @@
 """Replays of recorded demand: each shape's verdict, the rules compared, and the sources."""
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -309,39 +308,6 @@ def test_a_line_without_an_end_is_one_line_of_error(tmp_path):
 
     with pytest.raises(InputError, match="the line is longer than"):
         list(samples_of_file(path))
-
-
-def samples_of_descriptor(descriptor, directory):
-    """Read it as of ``<(command)``, by a name that ends in ``.csv``."""
-    link = directory / "descriptor.csv"
-    link.symlink_to(f"/dev/fd/{descriptor}")
-    return samples_of_file(link)
-
-
-def written_to(directory, text):
-    path = directory / "samples.csv"
-    path.write_text(text)
-    return path
-
-
-def test_a_pipe_is_read_from_its_writer_and_refused_without_one(tmp_path):
-    path = tmp_path / "pipe.csv"
-    os.mkfifo(path)
-    # Alone, a blocking open would hold the test.
-    code = (
-        "from pathlib import Path; import sys\n"
-        "from temper_plugin_rightsizer.backtest.sources import samples_of_file\n"
-        "list(samples_of_file(Path(sys.argv[1])))"
-    )
-
-    words = [sys.executable, "-c", code, path]
-    alone = subprocess.run(words, capture_output=True, text=True, check=False, timeout=20)
-    words = ["sh", "-c", 'sleep 0.3; printf "$1"', "sh", CSV]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as writer:
-        written = list(samples_of_descriptor(writer.stdout.fileno(), tmp_path))
-
-    assert "pipe.csv: is a pipe without content" in alone.stderr
-    assert written == list(samples_of_file(written_to(tmp_path, CSV)))
 
 
 def test_the_memory_of_a_replay_is_bounded(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from temper_plugin_density.overcommit.reporting import ClusterView, range_findings, stand
+from temper_plugin_density.overcommit.reporting import ClusterView, stand
 
 
 @pytest.mark.parametrize("least", ["-1", "many", None])
@@ -10,6 +10,6 @@ def test_a_limit_range_whose_minimum_is_none_ends_no_report(least):
     limits = [{"type": "Container", "min": {"cpu": least}}]
     odd = {"metadata": {"name": "odd", "namespace": "shop"}, "spec": {"limits": limits}}
 
-    (standing,) = stand(ClusterView(frozenset({"shop"}), (), (range_findings(odd),)))
+    (standing,) = stand(ClusterView(frozenset({"shop"}), (), (odd,)))
 
     assert (standing.namespace, standing.findings) == ("shop", [])

@@ -1,7 +1,6 @@
 """Ftrace text of each program that prints it, and of a real recording."""
 
 import gzip
-import os
 import time
 from pathlib import Path
 
@@ -153,34 +152,3 @@ def test_a_packed_file_that_unpacks_to_gigabytes_of_nothing_is_refused(tmp_path,
 
     with pytest.raises(InputError, match="more than 64 times its size when it is unpacked"):
         list(open_trace(path).blocks())
-
-
-@pytest.mark.parametrize("before", [b"", SAMPLE.read_bytes()], ids=["at its begin", "at its end"])
-def test_a_packed_file_of_empty_members_is_refused(tmp_path, before):
-    path = tmp_path / "members.gz"
-    path.write_bytes((gzip.compress(before) if before else b"") + gzip.compress(b"") * 60_000)
-
-    with pytest.raises(InputError, match="packed bytes without text"):
-        list(open_trace(path).blocks())
-
-
-def test_a_packed_file_of_many_members_with_text_is_read(tmp_path):
-    path = tmp_path / "members.gz"
-    path.write_bytes(gzip.compress(SAMPLE.read_bytes()) + gzip.compress(b"") * 100)
-
-    assert sum(map(len, open_trace(path).blocks())) == sum(map(len, open_trace(SAMPLE).blocks()))
-
-
-def test_a_pipe_is_refused_whether_it_has_a_writer_or_not(tmp_path):
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    # An end for writing, so that a blocking open would return, and fail the test by its message.
-    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-    try:
-        os.write(descriptor, b"# tracer: nop\n")
-        with pytest.raises(InputError, match="is a pipe, not a file"):
-            open_trace(path)
-    finally:
-        os.close(descriptor)
-    with pytest.raises(InputError, match="is a pipe, not a file"):
-        open_trace(path)

@@ -162,7 +162,6 @@ def report(context: click.Context, output: str, kubeconfig: Path | None) -> None
     """
     from temper_plugin_density.overcommit.reporting import report_on  # noqa: PLC0415 - slow
 
-    with bounded_memory("the cluster takes"):
-        text, has_findings = report_on(kubeconfig, output)
+    text, has_findings = report_on(kubeconfig, output)
     click.echo(text)
     context.exit(EXIT_FINDINGS if has_findings else 0)

@@ -33,20 +33,12 @@ class NamespaceStanding:
 
 
 @frozen
-class RangeFindings:
-    """The findings about one LimitRange."""
-
-    namespace: str
-    findings: tuple[str, ...]
-
-
-@frozen
 class ClusterView:
-    """What is read of the cluster. Pods are as the API server returns them."""
+    """The objects of the cluster, as the API server returns them."""
 
     labelled: frozenset[str]
     pods: Iterable[Mapping[str, Any]]
-    limit_ranges: tuple[RangeFindings, ...]
+    limit_ranges: tuple[Mapping[str, Any], ...]
 
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
@@ -58,22 +50,13 @@ def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
 
 
 def _see(server: ApiServer) -> ClusterView:
-    # No whole objects are kept: all of a large cluster would not fit into memory.
+    labelled = server.list("/api/v1/namespaces", f"{CHOICE}={ENABLED}")
     return ClusterView(
-        frozenset(server.read("/api/v1/namespaces", _name, f"{CHOICE}={ENABLED}")),
-        limit_ranges=server.read("/api/v1/limitranges", range_findings),
-        pods=server.each("/api/v1/pods"),
+        frozenset(namespace["metadata"]["name"] for namespace in labelled),
+        # Read one by one: all pods of a large cluster would not fit into memory.
+        server.each("/api/v1/pods"),
+        tuple(server.list("/api/v1/limitranges")),
     )
-
-
-def _name(item: Mapping[str, Any]) -> str:
-    return str(item["metadata"]["name"])
-
-
-def range_findings(limit_range: Mapping[str, Any]) -> RangeFindings:
-    """Judge one LimitRange."""
-    namespace = str(limit_range["metadata"]["namespace"])
-    return RangeFindings(namespace, tuple(_in_the_way(limit_range)))
 
 
 def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
@@ -85,8 +68,8 @@ def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
     for name in seen.labelled:
         standings[name].is_labelled = True
     for limit_range in seen.limit_ranges:
-        if limit_range.namespace in seen.labelled:
-            standings[limit_range.namespace].findings.extend(limit_range.findings)
+        if (name := limit_range["metadata"]["namespace"]) in seen.labelled:
+            standings[name].findings.extend(_in_the_way(limit_range))
     ordered = [evolve(standing, namespace=name) for name, standing in sorted(standings.items())]
     return tuple(standing for standing in ordered if standing.is_labelled or standing.lowered)
 

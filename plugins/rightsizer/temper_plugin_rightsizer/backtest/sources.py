@@ -2,9 +2,7 @@
 
 import csv
 import json
-import os
 import sqlite3
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from math import isfinite
@@ -44,7 +42,7 @@ def samples_of_file(path: Path) -> Iterator[tuple[Name, Sample]]:
     """
     read = 0
     try:
-        with _opened(path) as file:
+        with path.open(encoding="utf-8", newline="") as file:
             for record in _records(path, file):
                 sample = str(record["container"]), _sample(record)
                 read += 1
@@ -79,19 +77,6 @@ def demands_of_history(path: Path) -> dict[Place, IntervalDemand]:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}") from error
     return demands
-
-
-def _opened(path: Path) -> TextIO:
-    """Open a file, or a pipe that has a writer. Raises OSError, and InputError for another pipe."""
-    # Without O_NONBLOCK, opening a pipe blocks until it has a writer.
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    os.set_blocking(descriptor, True)
-    is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
-    file = open(descriptor, encoding="utf-8", newline="")  # noqa: SIM115, PTH123 - as opened above
-    if is_pipe and not file.buffer.peek(1):  # type: ignore[attr-defined]  # of a BufferedReader
-        file.close()
-        raise InputError(f"{path}: is a pipe without content")
-    return file
 
 
 def _records(path: Path, file: TextIO) -> Iterable[Mapping[str, object]]:

@@ -28,9 +28,6 @@ LARGEST_RATIO = 64
 LEAST_UNPACKED_BYTES = 64 << 20
 """So many are read of any packed file."""
 GZIP_MAGIC = b"\x1f\x8b"
-MOST_SILENT_BYTES = 1 << 20
-"""Bytes of a packed file that are read without a byte of text: empty members of 20 bytes each, for
-example, of which gzip itself would read any number."""
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "t": 8, "X": 16, "Z": 32, "P": 64, "I": 128}
 """Letters of the trace point sched_switch (include/trace/events/sched.h)."""
 INTERRUPT_FLAGS = frozenset("hHzZ")
@@ -80,32 +77,6 @@ def looks_like_ftrace_text(head: bytes) -> bool:
     if text.startswith("# tracer:"):
         return True
     return "\0" not in text and any(_HEAD.match(line) for line in text.splitlines()[:64])
-
-
-class Unpacked:
-    """The text of a packed file. Reading raises OSError after ``MOST_SILENT_BYTES`` without any."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._silent = 0
-        self._text: BinaryIO = gzip.GzipFile(fileobj=self)  # type: ignore[call-overload]  # it only reads
-
-    def read(self, size: int) -> bytes:
-        """Read packed bytes, for gzip."""
-        packed = self._file.read(size)
-        self._silent += len(packed)
-        if self._silent > MOST_SILENT_BYTES:
-            raise OSError(f"has more than {MOST_SILENT_BYTES} packed bytes without text")
-        return packed
-
-    def head(self, size: int) -> bytes:
-        """Return the first bytes of the text."""
-        return self._text.read(size)
-
-    def readline(self, size: int) -> bytes:
-        """Return the next line, or *size* bytes of it."""
-        self._silent = 0
-        return self._text.readline(size)
 
 
 class FtraceText:
@@ -172,7 +143,7 @@ class FtraceText:
         with self.path.open("rb") as file:
             is_packed = file.read(2) == GZIP_MAGIC
             file.seek(0)
-            lines: BinaryIO | Unpacked = Unpacked(file) if is_packed else file
+            lines: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
             most = self.path.stat().st_size * LARGEST_RATIO if is_packed else math.inf
             read = 0
             while line := lines.readline(LONGEST_LINE):

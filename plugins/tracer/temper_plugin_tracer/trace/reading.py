@@ -1,7 +1,5 @@
 """Opens a trace by its content: Perfetto's format or ftrace text."""
 
-import os
-import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +10,6 @@ from temper_core import InputError
 from temper_plugin_tracer.trace.ftrace_text import (
     GZIP_MAGIC,
     FtraceText,
-    Unpacked,
     looks_like_ftrace_text,
 )
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
@@ -66,18 +63,15 @@ def open_trace(path: Path) -> Trace:
 
 
 def _head(path: Path) -> bytes:
-    import zlib  # noqa: PLC0415 - for packed traces
+    import gzip  # noqa: PLC0415 - for packed traces
+    import zlib  # noqa: PLC0415 - the same
 
     try:
-        # A trace is opened more than once, and in places. With O_NONBLOCK a pipe can be refused.
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-        with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - the flags are the point
-            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
-                raise InputError(f"{path}: is a pipe, not a file")
+        with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
             if not head.startswith(GZIP_MAGIC):
                 return head
             file.seek(0)
-            return Unpacked(file).head(HEAD_BYTES)
+            return gzip.open(file).read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
