@@ -18,7 +18,12 @@ from temper_core.testing import assert_keeps_contract
 from temper_plugin_density.overcommit.certificates import begun
 from temper_plugin_density.overcommit.command import overcommit
 from temper_plugin_density.overcommit.material import read_authority
-from temper_plugin_density.overcommit.reporting import ClusterView, freed_millis, stand
+from temper_plugin_density.overcommit.reporting import (
+    ClusterView,
+    freed_millis,
+    obstacles_of,
+    stand,
+)
 from tests.control_plane.cluster import wait_until
 from tests.density.overcommit.objects import ORIGINALS, container, decided, patched, pod
 from tests.density.overcommit.shop import free_port
@@ -363,7 +368,7 @@ def test_a_claim_that_no_node_or_limit_allows_frees_nothing(limit):
 
 
 def seen(*pods, labelled=("shop",), limit_ranges=()):
-    return stand(ClusterView(frozenset(labelled), pods, limit_ranges))
+    return stand(ClusterView(frozenset(labelled), pods, tuple(map(obstacles_of, limit_ranges))))
 
 
 def test_lowered_pods_are_counted_by_namespace_until_they_end():

@@ -1,9 +1,7 @@
 """What the objects of tenants take of the commands that read many of them."""
 
-import json
 import subprocess
 import sys
-import tracemalloc
 
 import pytest
 from attrs import evolve
@@ -14,17 +12,13 @@ from temper_plugin_rightsizer.applying.edits import Edit
 from temper_plugin_rightsizer.applying.record import KEY, as_annotation
 from temper_plugin_rightsizer.applying.targets import Choice, Refusal, edits_of, undos
 from temper_plugin_rightsizer.changes import ContainerChange
+from tests.kube_client.large_lists import LARGE, MANY, MOST_HELD, many, peak_of
 from tests.kube_client.made_server import listed, node
 from tests.kube_client.scripted import Scripted, listing
 from tests.patience import PATIENCE_S
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/temper/pods"
 DEPLOYMENTS = "/apis/apps/v1/deployments"
-LARGE = 1_400_000
-"""An object below etcd's usual bound of 1.5 MiB."""
-MANY = 60
-MOST_HELD = MANY // 2 * LARGE
-"""Less than the objects together. The buffer of an answer that is no list has 32 MiB."""
 MIB = 1 << 20
 CHANGE = ContainerChange(
     "app", is_init=False, before={"limits.cpu": "1"}, after={"limits.cpu": "2"}
@@ -50,20 +44,10 @@ def large(name="web", **annotations):
     }
 
 
-def many(document):
-    text = json.dumps(document)
-    return 200, {}, ['{"items": [', *[text, ","] * (MANY - 1), text, '], "metadata": {}}']
-
-
 def read_within(server, read):
     """Return what *read* yields, once it has been shown to hold no list of large objects."""
     with ApiServer(server.access) as api:
-        tracemalloc.start()
-        try:
-            found = list(read(api))
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
+        peak, found = peak_of(lambda: list(read(api)))
     assert peak < MOST_HELD
     return found
 

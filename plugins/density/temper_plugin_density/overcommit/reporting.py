@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from attrs import define, evolve, field, frozen
 from temper_core import InputError, cpu_millis
 from temper_core.console import columns, document_text
 from temper_kube.api_server import ApiServer
+from temper_kube.bounded_answers import bounded_answers
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit import originals
 from temper_plugin_density.overcommit.names import CHOICE, ENABLED
@@ -17,6 +19,10 @@ from temper_plugin_density.overcommit.pod_objects import Place, read
 from temper_plugin_density.overcommit.policy import LEAST_MILLIS, MOST_FREED_MILLIS
 
 ENDED = ("Succeeded", "Failed")
+MOST_FINDINGS = 16
+"""How many findings of a LimitRange are kept."""
+LONGEST_QUOTED = 64
+"""Characters of a quantity that are kept. The API server takes a million leading zeros."""
 HEADINGS = ("namespace", "asked for", "pods", "lowered", "freed", "what stands in the way")
 
 
@@ -33,30 +39,47 @@ class NamespaceStanding:
 
 
 @frozen
+class Obstacles:
+    """What a LimitRange of a namespace has against lowered requests."""
+
+    namespace: str
+    findings: tuple[str, ...]
+
+
+@frozen
 class ClusterView:
-    """The objects of the cluster, as the API server returns them."""
+    """The objects of the cluster. Pods are as the API server returns them."""
 
     labelled: frozenset[str]
     pods: Iterable[Mapping[str, Any]]
-    limit_ranges: tuple[Mapping[str, Any], ...]
+    obstacles: tuple[Obstacles, ...]
 
 
 def report_on(kubeconfig: Path | None, output: str) -> tuple[str, bool]:
     """Return the report, and whether it has findings. Raise MachineError if no server answers."""
-    with ApiServer(find_access(kubeconfig)) as server:
+    with ApiServer(find_access(kubeconfig)) as server, bounded_answers():
         standings = stand(_see(server))
     text = _as_json(standings) if output == "json" else _as_table(standings)
     return text, any(standing.findings for standing in standings)
 
 
 def _see(server: ApiServer) -> ClusterView:
-    labelled = server.list("/api/v1/namespaces", f"{CHOICE}={ENABLED}")
     return ClusterView(
-        frozenset(namespace["metadata"]["name"] for namespace in labelled),
+        frozenset(server.read("/api/v1/namespaces", _name, f"{CHOICE}={ENABLED}")),
         # Read one by one: all pods of a large cluster would not fit into memory.
         server.each("/api/v1/pods"),
-        tuple(server.list("/api/v1/limitranges")),
+        server.read("/api/v1/limitranges", obstacles_of),
     )
+
+
+def _name(namespace: Mapping[str, Any]) -> str:
+    return str(namespace["metadata"]["name"])
+
+
+def obstacles_of(limit_range: Mapping[str, Any]) -> Obstacles:
+    """Return what is kept of a LimitRange. Its author may write up to 1.5 MiB."""
+    findings = islice(_in_the_way(limit_range), MOST_FINDINGS)
+    return Obstacles(limit_range["metadata"]["namespace"], tuple(findings))
 
 
 def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
@@ -67,9 +90,9 @@ def stand(seen: ClusterView) -> tuple[NamespaceStanding, ...]:
             _count(standings[pod["metadata"]["namespace"]], pod)
     for name in seen.labelled:
         standings[name].is_labelled = True
-    for limit_range in seen.limit_ranges:
-        if (name := limit_range["metadata"]["namespace"]) in seen.labelled:
-            standings[name].findings.extend(_in_the_way(limit_range))
+    for each in seen.obstacles:
+        if each.namespace in seen.labelled:
+            standings[each.namespace].findings.extend(each.findings)
     ordered = [evolve(standing, namespace=name) for name, standing in sorted(standings.items())]
     return tuple(standing for standing in ordered if standing.is_labelled or standing.lowered)
 
@@ -106,7 +129,7 @@ def _in_the_way(limit_range: Mapping[str, Any]) -> Iterator[str]:
     for limit in (limit_range.get("spec") or {}).get("limits") or ():
         least = (limit.get("min") or {}).get("cpu")
         if least is not None and _millis(least) > LEAST_MILLIS:
-            yield f"LimitRange {name}: refuses requests below {least}"
+            yield f"LimitRange {name}: refuses requests below {str(least)[:LONGEST_QUOTED]}"
         if "cpu" in (limit.get("maxLimitRequestRatio") or {}):
             yield f"LimitRange {name}: refuses limits that are a multiple of the request"
 

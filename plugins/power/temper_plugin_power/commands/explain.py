@@ -9,17 +9,16 @@ import click
 from temper_core.console import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
-    bounded_memory,
     columns,
     output_option,
     print_json,
     printable,
     shown,
 )
-from temper_plugin_power.commands.cluster_objects import Source, pods_of, source_options
+from temper_plugin_power.commands.cluster_objects import Source, profile_rows, source_options
 from temper_plugin_power.views.explaining import explain
-from temper_plugin_power.views.profiles import find_profile, profile_rows
-from temper_plugin_power.views.tier_suggestions import workloads_without_tier
+from temper_plugin_power.views.profiles import find_profile
+from temper_plugin_power.views.tier_suggestions import untiered_pod, workloads_without_tier
 
 
 @click.command("explain")
@@ -37,11 +36,10 @@ def explain_command(
     Exit codes: 0 done, 1 it is of class performance and has no tier, 2 there is no such profile or
     the file is invalid, 3 no API server, or a right is missing.
     """
-    with bounded_memory("the objects take"):
-        read = Source(objects, kubeconfig, context).read("WorkloadProfile", "Pod")
-        rows = profile_rows(read)
-        row = find_profile(rows, workload)
-        without = workloads_without_tier(pods_of(read), {row.workload: row.profile})
+    with Source(objects, kubeconfig, context).opened() as source:
+        row = find_profile(profile_rows(source), workload)
+        pods = source.read("Pod", untiered_pod)
+        without = workloads_without_tier(pods, {row.workload: row.profile})
         explained = explain(row, without_tier=row.workload in without)
     if output == "json":
         print_json({"schema_version": 1, **explained})

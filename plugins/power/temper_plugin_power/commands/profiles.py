@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from temper_core.console import EXIT_CLEAN, bounded_memory, output_option, print_json
-from temper_plugin_power.commands.cluster_objects import Source, source_options
+from temper_core.console import EXIT_CLEAN, output_option, print_json
+from temper_plugin_power.commands.cluster_objects import Source, profile_rows, source_options
 from temper_plugin_power.commands.tables import workloads_as_text
-from temper_plugin_power.views.profiles import ProfileRow, profile_rows
+from temper_plugin_power.views.profiles import ProfileRow
 
 
 @click.command("profiles")
@@ -23,9 +23,8 @@ def profiles_command(
 
     Exit codes: 0 done, 2 the file is invalid, 3 no API server, or a right is missing.
     """
-    with bounded_memory("the objects take"):
-        read = Source(objects, kubeconfig, context).read("WorkloadProfile")
-        rows = [row for row in profile_rows(read) if namespace in ("", row.workload.namespace)]
+    with Source(objects, kubeconfig, context).opened() as source:
+        rows = [row for row in profile_rows(source) if namespace in ("", row.workload.namespace)]
     if output == "json":
         print_json({"schema_version": 1, "profiles": [_as_document(row) for row in rows]})
     else:

@@ -1,6 +1,7 @@
 """``temper power recommend``: what the objects of a cluster advise, with causes."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,15 +10,20 @@ from attrs import asdict
 from temper_core.console import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
-    bounded_memory,
     columns,
     named,
     output_option,
     print_json,
     printable,
 )
-from temper_plugin_power.commands.cluster_objects import Source, now, pods_of, source_options
-from temper_plugin_power.views.recommending import Advice, advice_of, stale_nodes
+from temper_plugin_power.commands.cluster_objects import (
+    Source,
+    now,
+    profile_rows,
+    source_options,
+)
+from temper_plugin_power.views.recommending import Advice, advice_of, advised_node
+from temper_plugin_power.views.tier_suggestions import untiered_pod
 
 HEADS = ("KIND", "SUBJECT", "NODE", "ADVICE", "CAUSE")
 NOTHING = "nothing is advised"
@@ -37,11 +43,11 @@ def recommend_command(
     Exit codes: 0 nothing is advised, 1 something is, 2 the file is invalid, 3 no API server, or a
     right is missing.
     """
-    with bounded_memory("the objects take"):
-        read = Source(objects, kubeconfig, context).read("NodeTwin", "WorkloadProfile", "Pod")
-        at = now()
-        advice = advice_of(read, pods_of(read), at)
-        stale = [row.node for row in stale_nodes(read, at)]
+    with Source(objects, kubeconfig, context).opened() as source:
+        nodes = source.read("NodeTwin", partial(advised_node, now=now()))
+        profiles = {row.workload: row.profile for row in profile_rows(source)}
+        advice = advice_of(nodes, source.read("Pod", untiered_pod), profiles)
+        stale = sorted(each.row.node for each in nodes if each.row.is_stale)
     if stale:
         left_out = f"stale twins, whose advice is left out: {named(stale)}"
         click.echo(printable(left_out), err=True)

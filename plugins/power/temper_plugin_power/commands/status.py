@@ -11,17 +11,25 @@ from temper_core.console import (
     EXIT_CLEAN,
     EXIT_FINDINGS,
     age,
-    bounded_memory,
     columns,
     output_option,
     print_json,
     printable,
     watch_options,
 )
-from temper_plugin_power.commands.cluster_objects import Source, now, pods_of, source_options
-from temper_plugin_power.views.nodes import NodeRow, node_rows, totals
-from temper_plugin_power.views.profiles import profile_rows
-from temper_plugin_power.views.tier_suggestions import suggestion, workloads_without_tier
+from temper_plugin_power.commands.cluster_objects import (
+    Source,
+    node_rows,
+    now,
+    profile_rows,
+    source_options,
+)
+from temper_plugin_power.views.nodes import NodeRow, totals
+from temper_plugin_power.views.tier_suggestions import (
+    suggestion,
+    untiered_pod,
+    workloads_without_tier,
+)
 
 HEADS = (*("NODE", "CLASS", "HEADROOM", "COOLING", "PSU", "CPU-CAP", "GPU-CAP", "DENSITY", "AGE"),)
 MOST_SUGGESTIONS = 20
@@ -39,11 +47,11 @@ def status_command(
     Exit codes: 0 done, 1 a twin is older than five minutes or a performance workload has no tier,
     2 the file is invalid, 3 no API server, or a right is missing.
     """
-    with bounded_memory("the objects take"):
-        read = Source(objects, kubeconfig, context).read("NodeTwin", "WorkloadProfile", "Pod")
-        rows = node_rows(read, now())
-        profiles = {row.workload: row.profile for row in profile_rows(read)}
-        without = [suggestion(each) for each in workloads_without_tier(pods_of(read), profiles)]
+    with Source(objects, kubeconfig, context).opened() as source:
+        rows = node_rows(source, now())
+        profiles = {row.workload: row.profile for row in profile_rows(source)}
+        pods = source.read("Pod", untiered_pod)
+        without = [suggestion(each) for each in workloads_without_tier(pods, profiles)]
     if output == "json":
         document = {
             "schema_version": 1,

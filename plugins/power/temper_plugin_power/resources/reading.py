@@ -44,7 +44,7 @@ def twin_at(document: Object) -> Twin:
     """Return the state of a NodeTwin."""
     status = value_at(document, "status")
     return Twin(
-        schedulable_class=text_at(status, "schedulableClass") or "unknown",
+        schedulable_class=text_at(status, "schedulableClass")[:CUT] or "unknown",
         headroom=number_at(status, "predictedPowerHeadroomScore"),
         cooling_stress=number_at(status, "predictedCoolingStressScore"),
         psu_stress=number_at(status, "predictedPsuStressScore"),
@@ -92,8 +92,8 @@ def _hints(hints: list[Any]) -> tuple[str, ...]:
 def _demand_at(document: Object, path: str) -> Demand:
     part = value_at(document, path)
     return Demand(
-        intensity=text_at(part, "intensity"),
-        bound=text_at(part, "bound"),
-        cap_sensitivity=text_at(part, "capSensitivity"),
+        intensity=text_at(part, "intensity")[:CUT],
+        bound=text_at(part, "bound")[:CUT],
+        cap_sensitivity=text_at(part, "capSensitivity")[:CUT],
         util_pct=number_at(part, "avgUtilizationPct"),
     )

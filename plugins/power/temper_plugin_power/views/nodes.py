@@ -9,7 +9,7 @@ from attrs import frozen
 
 from temper_plugin_power.operating.twin import Twin
 from temper_plugin_power.placing.subjects import EARLY_S, OLD_AFTER_S
-from temper_plugin_power.resources.reading import age_s, node_name, twin_at
+from temper_plugin_power.resources.reading import CUT, age_s, node_name, twin_at
 
 CLASSES = ("performance", "eco", "draining", "unknown")
 
@@ -28,14 +28,9 @@ class NodeRow:
         return self.age_s is None or not -EARLY_S <= self.age_s <= OLD_AFTER_S
 
 
-def node_rows(objects: Sequence[Mapping[str, Any]], now: datetime) -> list[NodeRow]:
-    """Return a row for each NodeTwin by name. *now* is in UTC."""
-    rows = [
-        NodeRow(node_name(each), twin_at(each), age_s(each, now))
-        for each in objects
-        if each.get("kind") == "NodeTwin"
-    ]
-    return sorted(rows, key=lambda row: row.node)
+def node_row(document: Mapping[str, Any], now: datetime) -> NodeRow:
+    """Return the row of a NodeTwin. *now* is in UTC."""
+    return NodeRow(node_name(document)[:CUT], twin_at(document), age_s(document, now))
 
 
 def totals(rows: Sequence[NodeRow]) -> Mapping[str, int]:

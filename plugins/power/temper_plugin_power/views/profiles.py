@@ -1,16 +1,22 @@
 """The WorkloadProfiles of a cluster, and a single one."""
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core import InputError
 from temper_core.console import did_you_mean
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.resources.fields import value_at
-from temper_plugin_power.resources.reading import profile_at, workload_at
+from temper_plugin_power.resources.reading import CUT, profile_at, workload_at
 from temper_plugin_power.workloads.owners import Workload
+
+LONGEST_REASON = 4096
+"""Characters of the reason that are kept. The operator writes some hundred."""
+MOST_ENTRIES = 64
+"""How many entries of the evidence, and of a list in it, are kept. The operator writes 13."""
 
 
 @frozen
@@ -28,15 +34,16 @@ class ProfileRow:
         return tuple(str(each) for each in paths) if isinstance(paths, list) else ()
 
 
-def profile_rows(objects: Sequence[Mapping[str, Any]]) -> list[ProfileRow]:
-    """Return a row for each WorkloadProfile, by namespace, kind and name."""
-    rows = []
-    for each in objects:
-        if each.get("kind") == "WorkloadProfile":
-            evidence = value_at(each, "status.evidence")
-            known = evidence if isinstance(evidence, Mapping) else {}
-            rows.append(ProfileRow(workload_at(each), profile_at(each), known))
-    return sorted(rows, key=lambda row: row.workload)
+def profile_row(document: Mapping[str, Any]) -> ProfileRow:
+    """Return the row of a WorkloadProfile. What a tenant may write there is kept up to a bound."""
+    profile = profile_at(document)
+    evidence = value_at(document, "status.evidence")
+    entries = evidence.items() if isinstance(evidence, Mapping) else ()
+    return ProfileRow(
+        workload_at(document),
+        evolve(profile, reason=profile.reason[:LONGEST_REASON]),
+        {key[:CUT]: _kept(value) for key, value in islice(entries, MOST_ENTRIES)},
+    )
 
 
 def find_profile(rows: Sequence[ProfileRow], named: str) -> ProfileRow:
@@ -58,6 +65,15 @@ def find_profile(rows: Sequence[ProfileRow], named: str) -> ProfileRow:
         raise InputError(f"{named}: has no WorkloadProfile{meant}")
     kinds = ", ".join(row.workload.kind for row in found)
     raise InputError(f"{named}: is the name of several workloads; add the kind, one of {kinds}")
+
+
+def _kept(value: object) -> object:
+    """Return what is kept of a value of the evidence: a number, a text, or texts."""
+    if isinstance(value, list):
+        return [each[:CUT] for each in value[:MOST_ENTRIES] if isinstance(each, str)]
+    if isinstance(value, str):
+        return value[:CUT]
+    return value if isinstance(value, int | float) else None
 
 
 def _is_named(workload: Workload, namespace: str, kind: str, name: str) -> bool:

@@ -1,20 +1,30 @@
 """Advice from the objects of a cluster, with causes: ``temper power recommend``."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from temper_core import Pod
+from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.operating.slicing import WHOLE
 from temper_plugin_power.resources.fields import number_at, text_at, value_at
-from temper_plugin_power.resources.reading import node_name
-from temper_plugin_power.views.nodes import NodeRow, node_rows
-from temper_plugin_power.views.profiles import profile_rows
-from temper_plugin_power.views.tier_suggestions import ADVICE, CAUSE, workloads_without_tier
+from temper_plugin_power.resources.reading import CUT, node_name
+from temper_plugin_power.views.nodes import NodeRow, node_row
+from temper_plugin_power.views.tier_suggestions import (
+    ADVICE,
+    CAUSE,
+    UntieredPod,
+    workloads_without_tier,
+)
+from temper_plugin_power.workloads.owners import Workload
 
 RESCHEDULE, SLICE, TIER = "reschedule", "slice", "tier"
+MOST_MOVES = 1024
+"""How many workloads of a node are kept. A node has no more than some hundred pods."""
+LONGEST_TEXT = 1024
+"""Characters that are kept of a text of a NodeTwin."""
 
 
 @frozen
@@ -31,29 +41,45 @@ class Advice:
     cause: str
 
 
-def advice_of(
-    objects: Sequence[Mapping[str, Any]], pods: Iterable[Pod], now: datetime
-) -> list[Advice]:
-    """Return the advice of the NodeTwins, by node, then the workloads that had better have a tier.
+@frozen
+class AdvisedNode:
+    """A node, and the advice of its NodeTwin."""
 
-    *now* is in UTC. Advice of a stale twin is left out, since its pods may have gone.
+    row: NodeRow
+    advice: tuple[Advice, ...]
+
+
+def advised_node(document: Mapping[str, Any], now: datetime) -> AdvisedNode:
+    """Return a node and the advice of its NodeTwin. *now* is in UTC."""
+    found = (*islice(_moves(document), MOST_MOVES), *_slices(document))
+    return AdvisedNode(node_row(document, now), tuple(map(_cut, found)))
+
+
+def advice_of(
+    nodes: Iterable[AdvisedNode],
+    pods: Iterable[UntieredPod],
+    profiles: Mapping[Workload, PowerProfile],
+) -> list[Advice]:
+    """Return the advice of *nodes*, by name, then the workloads that had better have a tier.
+
+    Advice of a stale twin is left out, since its pods may have gone.
     """
-    fresh = {row.node for row in node_rows(objects, now) if not row.is_stale}
-    twins = sorted(
-        (each for each in objects if each.get("kind") == "NodeTwin" and node_name(each) in fresh),
-        key=node_name,
-    )
-    found = [each for twin in twins for each in (*_moves(twin), *_slices(twin))]
-    profiles = {row.workload: row.profile for row in profile_rows(objects)}
+    ordered = sorted(nodes, key=lambda node: node.row.node)
+    found = [each for node in ordered if not node.row.is_stale for each in node.advice]
     for workload in workloads_without_tier(pods, profiles):
         subject = f"{workload.namespace}/{workload.kind}/{workload.name}"
         found.append(Advice(TIER, subject, "", ADVICE, CAUSE))
     return found
 
 
-def stale_nodes(objects: Sequence[Mapping[str, Any]], now: datetime) -> list[NodeRow]:
-    """Return the nodes whose advice is left out. *now* is in UTC."""
-    return [row for row in node_rows(objects, now) if row.is_stale]
+def _cut(advice: Advice) -> Advice:
+    return evolve(
+        advice,
+        subject=advice.subject[:LONGEST_TEXT],
+        node=advice.node[:CUT],
+        advice=advice.advice[:LONGEST_TEXT],
+        cause=advice.cause[:LONGEST_TEXT],
+    )
 
 
 def _moves(twin: Mapping[str, Any]) -> Iterator[Advice]:
