@@ -28,6 +28,7 @@ _HOMES = {
         "TemperError",
     ),
     "temper_core.foreign_writers": ("foreign_writer",),
+    "temper_core.given_files": ("UnpackedFile", "open_file"),
     "temper_core.hookspecs": ("hookimpl",),
     "temper_core.http.address": ("Address", "parse_address"),
     "temper_core.http.bounded_server": ("BoundedServer",),

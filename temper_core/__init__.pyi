@@ -15,6 +15,7 @@ from temper_core.errors import (
     TemperError,
 )
 from temper_core.foreign_writers import foreign_writer
+from temper_core.given_files import UnpackedFile, open_file
 from temper_core.hookspecs import hookimpl
 from temper_core.http.address import Address, parse_address
 from temper_core.http.bounded_server import BoundedServer
@@ -216,6 +217,7 @@ __all__ = [
     "Tier",
     "Treatment",
     "Trial",
+    "UnpackedFile",
     "ValueHolder",
     "Violation",
     "VisibleConsole",
@@ -252,6 +254,7 @@ __all__ = [
     "load_settings",
     "matches",
     "memory_bytes",
+    "open_file",
     "parse_address",
     "parse_cgroup",
     "parse_json",

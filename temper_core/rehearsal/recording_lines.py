@@ -1,6 +1,5 @@
 """Reads the lines of a recording's file: unpacked, numbered, and bounded in size."""
 
-import gzip
 import io
 import os
 import stat
@@ -13,6 +12,7 @@ from attrs import frozen
 
 from temper_core.documents import parse_json
 from temper_core.errors import DocumentError
+from temper_core.given_files import UnpackedFile
 from temper_core.rehearsal.recording_format import LARGEST_BYTES, LONGEST_LINE_BYTES
 
 MAGIC = b"\x1f\x8b"
@@ -81,11 +81,11 @@ def _opened(path: Path) -> "io.BufferedIOBase":
     return _Unpacked(file) if is_packed else file
 
 
-class _Unpacked(gzip.GzipFile):
+class _Unpacked(UnpackedFile):
     """A packed file that also closes the underlying file."""
 
     def __init__(self, file: io.BufferedReader) -> None:
-        super().__init__(fileobj=file)
+        super().__init__(file)
         self._file = file
 
     def close(self) -> None:

@@ -1,9 +1,11 @@
 """Replays of recorded demand: each shape's verdict, the rules compared, and the sources."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from contextlib import closing
 from functools import partial
 
@@ -255,6 +257,31 @@ def test_a_history_of_a_node_is_replayed_and_left_as_it_is(tmp_path):
     assert (tmp_path / FILE).read_bytes() == before
 
 
+@pytest.mark.parametrize("read", [samples_of_file, demands_of_history])
+def test_a_pipe_without_a_writer_is_refused_in_one_line(tmp_path, monkeypatch, read):
+    monkeypatch.setattr("temper_plugin_rightsizer.backtest.sources.PIPE_WAIT_S", 0.1)
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    with pytest.raises(
+        InputError, match=r"pipe: is (not a regular file|a pipe into which nothing)"
+    ):
+        list(read(path))
+
+
+def test_samples_are_read_from_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    sample = {"container": "shop/web", "at": 0, "cpu": 1.2}
+    writing = threading.Thread(target=lambda: path.write_text(json.dumps(sample)))
+    writing.start()
+
+    ((name, read),) = samples_of_file(path)
+    writing.join()
+
+    assert (name, read.cpu) == ("shop/web", 1.2)
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100])
 def test_a_file_that_is_no_history_is_one_line(tmp_path, content):
     path = tmp_path / "demand.sqlite"
@@ -329,7 +356,7 @@ def test_the_memory_of_a_replay_is_bounded(tmp_path):
 
 
 def test_a_missing_history_is_not_created(tmp_path):
-    with pytest.raises(InputError, match="unable to open"):
+    with pytest.raises(InputError, match="No such file"):
         demands_of_history(tmp_path / FILE)
     assert not list(tmp_path.iterdir())
 

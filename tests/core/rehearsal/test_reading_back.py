@@ -142,6 +142,14 @@ def test_a_line_that_unpacks_to_more_than_one_may_be_is_refused_soon(tmp_path, r
         read_all(bomb)
 
 
+def test_a_file_of_empty_members_is_refused_soon(tmp_path, read_all):
+    path = tmp_path / "empty.rec.gz"
+    path.write_bytes(gzip.compress(b"") * 200_000)
+
+    with pytest.raises(DocumentError, match=":1: cannot be unpacked from here on"):
+        read_all(path)
+
+
 def test_a_file_that_unpacks_to_more_than_a_recording_is_refused(recorded, read_all, monkeypatch):
     monkeypatch.setattr("temper_core.rehearsal.recording_lines.LARGEST_BYTES", 4_000)
 

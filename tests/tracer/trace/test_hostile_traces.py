@@ -2,9 +2,11 @@
 
 import gzip
 import json
+import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +18,10 @@ from temper_plugin_tracer.trace.commands.analyze import command as analyze
 from temper_plugin_tracer.trace.commands.analyze import read_report
 from temper_plugin_tracer.trace.perfetto.fields import Compact, Packet, Roster
 from temper_plugin_tracer.trace.perfetto.wire import block, column, column_of_steps, number
+from tests.patience import PATIENCE_S
 
 LATE = 1 << 63
+SAMPLE = Path(__file__).parent / "samples" / "perf-script.txt"
 MIB = 1024 * 1024
 
 
@@ -74,6 +78,27 @@ def test_it_is_refused_in_one_line(tmp_path, kind):
 
     assert said in str(refused.value)
     assert len(refused.value.lines) == 1
+
+
+def test_millions_of_empty_members_are_refused_in_one_line(tmp_path):
+    path = tmp_path / "x.gz"
+    path.write_bytes(gzip.compress(SAMPLE.read_bytes()) + gzip.compress(b"", mtime=0) * 200_000)
+
+    with pytest.raises(InputError, match="larger than its contents") as refused:
+        read_report(path, 20)
+
+    assert len(refused.value.lines) == 1
+
+
+def test_a_pipe_is_refused_in_one_line(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    words = [Path(sys.executable).with_name("temper"), "trace", "analyze", path]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+    assert ended.returncode == 2
+    assert ended.stderr == f"temper: {path}: is not a regular file\n"
 
 
 def test_memory_is_bounded(tmp_path):

@@ -5,12 +5,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from io import TextIOWrapper
 from math import isfinite
 from pathlib import Path
 from typing import TextIO
 from urllib.parse import quote
 
-from temper_core import InputError
+from temper_core import InputError, open_file
 from temper_plugin_rightsizer.backtest.samples import Name, Place, Sample, demand_at
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.store.history import INTERVALS, require_interval, require_shape
@@ -33,16 +34,21 @@ SECONDS = 60
 MOST = 1e18
 LONGEST_LINE = 64 * 1024
 STEPS_BETWEEN = 100_000
+PIPE_WAIT_S = 10.0
+"""For a program to write the first samples into a pipe."""
 
 
 def samples_of_file(path: Path) -> Iterator[tuple[Name, Sample]]:
-    """Yield the samples of a file: CSV with a head, or JSON in lines (``.jsonl``).
+    """Yield the samples of a file or pipe: CSV with a head, or JSON in lines (``.jsonl``).
 
     Raises InputError if it cannot be read, with the number of the line.
     """
     read = 0
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with (
+            open_file(path, pipe_wait_s=PIPE_WAIT_S) as content,
+            TextIOWrapper(content, encoding="utf-8", newline="") as file,
+        ):
             for record in _records(path, file):
                 sample = str(record["container"]), _sample(record)
                 read += 1
@@ -61,6 +67,7 @@ def demands_of_history(path: Path) -> dict[Place, IntervalDemand]:
     Damaged intervals are left out. Raises InputError if the file cannot be read.
     """
     demands: dict[Place, IntervalDemand] = {}
+    open_file(path).close()  # SQLite waits for the writer of a pipe
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as database:
             # Between its steps SQLite lets Python take Ctrl-C.

@@ -4,18 +4,18 @@ The lines differ in their heads only. The fields of an event are ``name=value``,
 prints switches and wakings as ``comm:pid [prio]``.
 """
 
-import gzip
 import math
 import re
 import zlib
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from temper_core import InputError
+from temper_core import InputError, UnpackedFile, open_file
 from temper_plugin_tracer.trace.events import PREEMPTED, SCHED_EVENT, Kind
 from temper_plugin_tracer.trace.roster import CaptureFacts, TracedMachine, TracedThread
 
@@ -140,10 +140,10 @@ class FtraceText:
             raise InputError(f"{self.path}: {reason}") from error
 
     def _events(self) -> Iterator[tuple[int, ...]]:
-        with self.path.open("rb") as file:
+        with open_file(self.path) as file:
             is_packed = file.read(2) == GZIP_MAGIC
             file.seek(0)
-            lines: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if is_packed else file
+            lines: BufferedIOBase = UnpackedFile(file) if is_packed else file
             most = self.path.stat().st_size * LARGEST_RATIO if is_packed else math.inf
             read = 0
             while line := lines.readline(LONGEST_LINE):

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from temper_core import InputError
+from temper_core import InputError, UnpackedFile, open_file
 from temper_plugin_tracer.trace.ftrace_text import (
     GZIP_MAGIC,
     FtraceText,
@@ -63,15 +63,14 @@ def open_trace(path: Path) -> Trace:
 
 
 def _head(path: Path) -> bytes:
-    import gzip  # noqa: PLC0415 - for packed traces
-    import zlib  # noqa: PLC0415 - the same
+    import zlib  # noqa: PLC0415 - for packed traces
 
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(HEAD_BYTES)
             if not head.startswith(GZIP_MAGIC):
                 return head
             file.seek(0)
-            return gzip.open(file).read(HEAD_BYTES)
+            return UnpackedFile(file).read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from temper_core import InputError
+from temper_core import InputError, open_file
 from temper_plugin_tracer.trace.perfetto.fields import TRACE_PACKET, Packet
 from temper_plugin_tracer.trace.perfetto.scanning import Buffer, fields
 from temper_plugin_tracer.trace.perfetto.wire import block
@@ -28,7 +28,7 @@ def map_plain(path: Path) -> tuple[Buffer, str]:
     Raises InputError.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             if file.read(len(GZIP)) != GZIP:
                 return _map(file), ""
             file.seek(0)
