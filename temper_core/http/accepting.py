@@ -3,11 +3,13 @@
 import asyncio
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Callable
 
 from attrs import define, field
 
 from temper_core.http.admission import Admission
+from temper_core.http.client_network import client_network
 from temper_core.http.protocol import BoundedProtocol
 from temper_core.http.rate_limited_log import RateLimitedLog
 
@@ -20,9 +22,10 @@ PAUSE_S = 0.1
 class Acceptor:
     """Accepts from *listener*.
 
-    With too many TLS handshakes the oldest is cancelled, so that silent clients block no others. A
-    connection is made, and its admission begins, once its handshake is done. asyncio's own
-    accepting has no bounds, and floods the log when descriptors run out.
+    With too many TLS handshakes one of the network that has the most is cancelled, its oldest, so
+    that silent clients block no others. A connection is made, and its admission begins, once its
+    handshake is done. asyncio's own accepting has no bounds, and floods the log when descriptors
+    run out.
     """
 
     listener: socket.socket
@@ -31,7 +34,8 @@ class Acceptor:
     context: ssl.SSLContext | None = None
     _named: str = field(init=False)
     _loop: asyncio.AbstractEventLoop = field(factory=asyncio.get_running_loop, init=False)
-    _arriving: dict[asyncio.Task[None], None] = field(factory=dict, init=False)
+    _arriving: dict[asyncio.Task[None], str] = field(factory=dict, init=False)
+    """The handshakes, the oldest first, with the network of each client."""
     _given_up: set[asyncio.Task[None]] = field(factory=set, init=False)
     _resumption: asyncio.TimerHandle | None = field(default=None, init=False)
     _log: RateLimitedLog = field(factory=RateLimitedLog, init=False)
@@ -61,13 +65,13 @@ class Acceptor:
     def _accept_some(self) -> None:
         for _ in range(MOST_AT_ONCE):
             try:
-                connection, _ = self.listener.accept()
+                connection, address = self.listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 self._pause(error)
                 return
-            self._admit(connection)
+            self._admit(connection, address)
 
     def _pause(self, error: OSError) -> None:
         # The listener stays readable while no descriptor is free, so pause instead of spinning.
@@ -76,13 +80,13 @@ class Acceptor:
         self._loop.remove_reader(self.listener)
         self._resumption = self._loop.call_later(PAUSE_S, self.start)
 
-    def _admit(self, connection: socket.socket) -> None:
+    def _admit(self, connection: socket.socket, address: object) -> None:
         making = self._loop.create_task(self._connect(connection))
-        self._arriving[making] = None
+        self._arriving[making] = _network_of(address)
         making.add_done_callback(self._arrived)
         # Without TLS there is no handshake to wait for.
         if self.context is not None and len(self._arriving) > self.admission.bounds.most_shaking:
-            self._give_up(next(iter(self._arriving)))
+            self._give_up(self._oldest_of_the_most())
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
@@ -99,11 +103,20 @@ class Acceptor:
         self._arriving.pop(making, None)
         self._given_up.discard(making)
 
+    def _oldest_of_the_most(self) -> asyncio.Task[None]:
+        present = Counter(self._arriving.values())
+        return max(self._arriving, key=lambda making: present[self._arriving[making]])
+
     def _give_up(self, making: asyncio.Task[None]) -> None:
         del self._arriving[making]
         self._given_up.add(making)
         # A task cancelled before it runs would never close its socket, so cancel it later.
         self._loop.call_soon(making.cancel)
+
+
+def _network_of(address: object) -> str:
+    """Return the network of what accept(2) gives as the client, empty for a local socket."""
+    return client_network(str(address[0])) if isinstance(address, tuple) else ""
 
 
 def _forget_frames(error: BaseException | None) -> None:

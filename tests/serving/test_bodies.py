@@ -77,3 +77,33 @@ def test_what_was_held_is_free_again_however_the_body_ended():
     assert slow.startswith("HTTP/1.1 408 ")
     assert last.startswith("HTTP/1.1 200 ")
     assert bodies.held_bytes == 0
+
+
+def test_a_body_that_waits_for_its_turn_counts_until_its_turn_is_over():
+    bodies = BodyBudget(MOST_BYTES, within_s=30, most_held_bytes=MOST_BYTES)
+    is_read, turn = asyncio.Event(), asyncio.Event()
+
+    async def take(request):
+        try:
+            async with bodies.held(request) as body:
+                is_read.set()
+                await turn.wait()
+                return PlainTextResponse(f"{len(body)}\n")
+        except RefusedBodyError as error:
+            return PlainTextResponse(str(error), error.status, {"connection": "close"})
+
+    async def run():
+        application = answering(Route("/", take, methods=["POST"]))
+        async with served(application, Bounds()) as connected:
+            waiting, _ = await sent(connected, 250_000)
+            await is_read.wait()
+            refused, _ = await sent(connected, 250_000)
+            head = await head_of(refused)
+            turn.set()
+            return head, await head_of(waiting)
+
+    refused, answered = asyncio.run(run())
+
+    assert refused.startswith("HTTP/1.1 503 ")
+    assert answered.startswith("HTTP/1.1 200 ")
+    assert bodies.held_bytes == 0

@@ -1,6 +1,8 @@
 """Reads bodies of requests within bounds of size and time, per request and in total."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from attrs import define, field, frozen
 from starlette.requests import ClientDisconnect, Request
@@ -36,7 +38,29 @@ class BodyBudget:
 
     async def read(self, request: Request) -> bytes:
         """Return the body. Raise RefusedBodyError, after which the connection must end."""
+        async with self.held(request) as body:
+            return body
+
+    @asynccontextmanager
+    async def held(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield the body, which counts towards the total until the block ends. Raise as ``read``.
+
+        For a body that waits for its turn after it is read.
+        """
         body = bytearray()
+        try:
+            await self._fill(body, request)
+            content, size = bytes(body), _beyond_small(body)
+        except BaseException:
+            self.held_bytes -= _beyond_small(body)
+            raise
+        body.clear()
+        try:
+            yield content
+        finally:
+            self.held_bytes -= size
+
+    async def _fill(self, body: bytearray, request: Request) -> None:
         try:
             async with asyncio.timeout(self.within_s):
                 async for chunk in request.stream():
@@ -44,9 +68,6 @@ class BodyBudget:
         except (TimeoutError, ClientDisconnect) as error:
             reason = f"the body did not come within {self.within_s:g} s"
             raise RefusedBodyError(TOO_SLOW, reason) from error
-        finally:
-            self.held_bytes -= _beyond_small(body)
-        return bytes(body)
 
     def _take(self, body: bytearray, chunk: bytes) -> None:
         before = _beyond_small(body)

@@ -84,6 +84,23 @@ def test_handshakes_that_never_end_keep_nobody_from_theirs(context, trusting):
     assert ended == [True] * 16
 
 
+def test_handshakes_of_one_address_end_none_of_another(context, trusting):
+    few = Bounds(most_shaking=4, handshake_s=60)
+
+    async def run():
+        async with served(answering(), few, context=context) as connected:
+            _, slow = await connected(local_addr=("127.0.0.9", 0))
+            silent = [await connected() for _ in range(20)]
+            ended = [await is_ended(each) for each, _ in silent[:16]]
+            await slow.start_tls(trusting, server_hostname="127.0.0.1")
+            return ended, slow.get_extra_info("cipher")
+
+    ended, cipher = asyncio.run(run())
+
+    assert ended == [True] * 16
+    assert cipher is not None
+
+
 def test_handshakes_that_never_end_take_no_room_from_connections_that_rest(context, trusting):
     async def run():
         async with served(answering(), Bounds(most_open=2), context=context) as connected:

@@ -34,14 +34,12 @@ def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> S
 
     async def mutate(request: Request) -> Response:
         try:
-            body = await bodies.read(request)
-        except RefusedBodyError as error:
-            return _refused(error, tallies)
-        # A large pod takes some 30 ms of the event loop, which answers probes too.
-        try:
-            async with turns.turn(address_of(request)):
+            # A large pod takes some 30 ms of the event loop, which answers probes too.
+            async with bodies.held(request) as body, turns.turn(address_of(request)):
                 began = perf_counter()
                 answer = admit(body, policy)
+        except RefusedBodyError as error:
+            return _refused(error, tallies)
         except BusyError as error:
             return _refused(RefusedBodyError(TOO_MANY, str(error)), tallies)
         tallies.seconds.observe(perf_counter() - began)

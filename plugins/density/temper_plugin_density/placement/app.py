@@ -116,12 +116,12 @@ class Extender:
 
     async def _read(self, request: Request, read: Reader) -> Question:
         """Read the body and parse it, a large one alone."""
-        body = await self._bodies.read(request)
-        if len(body) <= LARGE_BYTES:
-            return read(body, self._reader)
-        async with self._large:
-            question = read(body, self._reader)
-            await asyncio.sleep(0)
+        async with self._bodies.held(request) as body:
+            if len(body) <= LARGE_BYTES:
+                return read(body, self._reader)
+            async with self._large:
+                question = read(body, self._reader)
+                await asyncio.sleep(0)
         return question
 
     async def _try(self, request: Request) -> Response:

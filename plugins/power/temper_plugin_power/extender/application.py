@@ -108,11 +108,11 @@ class PowerExtender:
 
     async def _read(self, request: Request) -> Question:
         """Read the body and parse it, a large one alone."""
-        body = await self._bodies.read(request)
-        if len(body) <= SMALL_BYTES:
-            return await read_question(body)
-        async with self._large:
-            return await read_question(body)
+        async with self._bodies.held(request) as body:
+            if len(body) <= SMALL_BYTES:
+                return await read_question(body)
+            async with self._large:
+                return await read_question(body)
 
     async def _show(self, request: Request) -> Response:
         """Show what is known of all nodes."""
