@@ -37,6 +37,9 @@ class MadeServer:
             def do_PUT(self):
                 outer.answer(self)
 
+            def do_DELETE(self):
+                outer.answer(self)
+
             def log_message(self, *_):
                 pass
 

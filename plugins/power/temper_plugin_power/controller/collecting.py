@@ -5,7 +5,7 @@ from attrs import define, field
 
 from temper_core import MachineError
 from temper_kube.api_server import ApiServer
-from temper_kube.failures import ConflictError, NotFoundError
+from temper_kube.failures import ConflictError, NotFoundError, UnreachableError
 from temper_plugin_power.controller.classifier import Cluster
 from temper_plugin_power.controller.owners import VERSIONS, find_owner
 from temper_plugin_power.controller.stored_profiles import StoredProfile
@@ -38,11 +38,16 @@ class Collector:
         begin = self._asked % len(without)
         turn = (without[begin:] + without[:begin])[:MOST_AT_ONCE]
         self._asked = begin + len(turn)
-        try:
-            return sum(self._delete(each) for each in turn)
-        except MachineError as error:
-            log.warning("profiles_not_collected", reason=str(error)[:300])
-            return 0
+        deleted = 0
+        for each in turn:
+            try:
+                deleted += self._delete(each)
+            except MachineError as error:
+                name = f"{each.namespace}/{each.name}"
+                log.warning("profile_not_collected", profile=name, reason=str(error)[:300])
+                if isinstance(error, UnreachableError):
+                    break
+        return deleted
 
     def _is_candidate(self, stored: StoredProfile) -> bool:
         is_ours = stored.is_ours and not stored.is_manual and stored.workload.kind in VERSIONS
