@@ -49,7 +49,8 @@ class Selection:
     @property
     def shown(self) -> str:
         """The selection for people."""
-        return self.label or WHOLE_NODE
+        where = f", only on CPU {', '.join(map(str, self.cpus))}" if self.cpus else ""
+        return f"{self.label or WHOLE_NODE}{where}"
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -36,7 +36,7 @@ def headline(report: Report) -> str:
     if report.broken or report.unwoken:
         line += (
             f"; {report.broken} runs and {report.unwoken} wake-ups are incomplete: "
-            "events are missing"
+            "the trace has not all of their events"
         )
     if not report.knows_throttling:
         line += "; throttled threads look like waiting ones"
