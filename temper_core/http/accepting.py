@@ -3,13 +3,12 @@
 import asyncio
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Callable
 
 from attrs import define, field
 
 from temper_core.http.admission import Admission
-from temper_core.http.client_network import client_network
+from temper_core.http.client_network import client_network, oldest_of_the_most
 from temper_core.http.protocol import BoundedProtocol
 from temper_core.http.rate_limited_log import RateLimitedLog
 
@@ -86,7 +85,7 @@ class Acceptor:
         making.add_done_callback(self._arrived)
         # Without TLS there is no handshake to wait for.
         if self.context is not None and len(self._arriving) > self.admission.bounds.most_shaking:
-            self._give_up(self._oldest_of_the_most())
+            self._give_up(oldest_of_the_most(self._arriving))
 
     async def _connect(self, connection: socket.socket) -> None:
         try:
@@ -102,10 +101,6 @@ class Acceptor:
     def _arrived(self, making: asyncio.Task[None]) -> None:
         self._arriving.pop(making, None)
         self._given_up.discard(making)
-
-    def _oldest_of_the_most(self) -> asyncio.Task[None]:
-        present = Counter(self._arriving.values())
-        return max(self._arriving, key=lambda making: present[self._arriving[making]])
 
     def _give_up(self, making: asyncio.Task[None]) -> None:
         del self._arriving[making]

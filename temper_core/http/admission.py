@@ -18,6 +18,7 @@ from typing import Protocol
 from attrs import define, field
 
 from temper_core.http.bounds import Bounds
+from temper_core.http.client_network import oldest_of_the_most
 from temper_core.http.rate_limited_log import RateLimitedLog
 
 
@@ -168,10 +169,10 @@ class Admission:
             silent, key=lambda connection: (-held[connection.network], connection.silent_since)
         )
 
-    def _oldest_of_the_most(self, connections: Iterable[Connection]) -> Connection:
+    @staticmethod
+    def _oldest_of_the_most(connections: Iterable[Connection]) -> Connection:
         """Return the first of the address that has the most of *connections*."""
-        present = Counter(connection.network for connection in connections)
-        return max(connections, key=lambda connection: present[connection.network])
+        return oldest_of_the_most({each: each.network for each in connections})
 
     def _held(self) -> Counter[str]:
         """Return the number of places of each address."""
