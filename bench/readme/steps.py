@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-HOME = Path("/root")
+HOME = Path("/srv")
 CHECKOUT = HOME / "temper"
 AGENT_LOG = HOME / "run.log"
 READY = "http://127.0.0.1:9100/readyz"
