@@ -24,6 +24,7 @@ from temper_plugin_tracer.capture.bpf_recorder import BpfRecorder
 from temper_plugin_tracer.capture.captures import Captures
 from temper_plugin_tracer.capture.checks import bcc_check, perfetto_check, tracefs_check
 from temper_plugin_tracer.capture.kernel_layout import names_of
+from temper_plugin_tracer.capture.near_events import is_about
 from temper_plugin_tracer.capture.recording import boot_ns
 from temper_plugin_tracer.capture.request import TraceRequest
 from temper_plugin_tracer.capture.selection import Selection
@@ -202,7 +203,7 @@ def losses(backend):
             "lost_by_cpu": dict(lost.by_cpu),
             "lost_by_other": whole.losses().count,
             "cpu": cpu,
-            "cpus": sorted(set(kept["cpu"].tolist())),
+            "of_others": int((~is_about(kept, (cpu,))).sum()),
         }
 
 

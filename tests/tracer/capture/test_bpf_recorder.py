@@ -206,13 +206,6 @@ def test_a_selected_cgroup_is_recorded_with_those_below(spawn, tell, cgroup):
         below.rmdir()
 
 
-def test_a_cpu_that_is_left_out_has_no_events(spawn, tell):
-    cpus = sorted(os.sched_getaffinity(0))
-    with busy(spawn, tell, ROUNDS) as (_, go):
-        drains, _ = recorded(go, Selection(cpus=(cpus[-1],)))
-    assert set(merged(drains)["cpu"].tolist()) <= {cpus[-1]}
-
-
 def test_a_full_ring_keeps_the_oldest_events_and_counts_the_others(spawn, tell):
     with busy(spawn, tell, 10 * ROUNDS) as (_, go):
         drains, losses = recorded(go, bits=6)

@@ -334,6 +334,14 @@ def test_a_cgroup_of_an_impossible_name_is_not_there(tmp_path, cgroup):
         chooser.choose(TraceRequest(cgroup=cgroup))
 
 
+def test_a_cpu_that_the_node_has_not_is_refused():
+    chooser = Chooser(None, cpus=frozenset({0, 1}))
+
+    with pytest.raises(InputError, match="the node has no CPU 7: it has 2, up to 1"):
+        chooser.choose(TraceRequest(cpus=(0, 7)))
+    assert chooser.choose(TraceRequest(cpus=(1,))).cpus == (1,)
+
+
 def test_a_thread_that_was_never_looked_at_belongs_where_its_process_does():
     known = Membership("shop/web", "group", "high", "layer")
     memberships = Memberships({10: (10, known), 11: (99, known)}, {5: Membership("a/b", "", "low")})

@@ -24,12 +24,13 @@ class SlowThread:
 
 
 class SlowAnalysis:
-    def __init__(self, siblings=None, outside=lambda *_: False):
+    def __init__(self, siblings=None, outside=lambda *_: False, recorded=None):
         self.threads = defaultdict(SlowThread)
         self.on_cpu = {}
         self.interrupt, self.softirq = {}, {}
         self.siblings = siblings or {}
         self.outside = outside
+        self.recorded = recorded
         self.blockers, self.sharers = Counter(), Counter()
         self.edges = defaultdict(list)
         self.slow = []
@@ -88,8 +89,7 @@ class SlowAnalysis:
             waker = 0 if event["flags"] & 1 else prev
             self.wake(following, waker, int(event["target"]), now)
         elif kind == Kind.MIGRATION and following:
-            if self.threads[following].state == "waiting":
-                self.threads[following].cpu = int(event["target"])
+            self.move(following, prev, int(event["target"]), now)
         elif kind == Kind.INTERRUPT_BEGINS:
             self.interrupt[cpu] = following
         elif kind == Kind.INTERRUPT_ENDS:
@@ -98,6 +98,14 @@ class SlowAnalysis:
             self.softirq[cpu] = following
         elif kind == Kind.SOFTIRQ_ENDS:
             self.softirq.pop(cpu, None)
+
+    def move(self, tid, source, target, now):
+        if self.recorded is not None and target not in self.recorded:
+            self.enter(tid, "unseen", now, target)
+        elif self.recorded is not None and source not in self.recorded:
+            self.enter(tid, "waiting", now, target)
+        elif self.threads[tid].state == "waiting":
+            self.threads[tid].cpu = target
 
     def enter(self, tid, state, now, cpu, waker=None):
         thread = self.threads[tid]

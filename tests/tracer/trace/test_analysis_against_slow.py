@@ -96,12 +96,13 @@ def true_events(draw):
     return events(*(rows or [switch(1_000, 0, 0, 1)]))
 
 
-def assert_equal(block, size):
-    known = Known(CORES, PLANNED, LAYERS)
+def assert_equal(block, size, recorded=None):
+    known = Known(CORES, PLANNED, LAYERS, recorded=recorded)
     quick = analyzed(block, known, size, slowest=5)
     slow = SlowAnalysis(
         SIBLINGS,
         lambda tid, cpu: LAYERS.get(tid) in PLANNED and cpu not in PLANNED[LAYERS[tid]],
+        recorded,
     )
     for event in block:
         slow.add(event)
@@ -143,6 +144,14 @@ def test_contradicting_events_give_what_the_slow_analysis_gives(block, size):
 @given(true_events(), st.sampled_from([1, 5, 11, 1 << 16]))
 def test_true_events_give_what_the_slow_analysis_gives(block, size):
     assert_equal(block, size)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.one_of(any_events(), true_events()), st.sampled_from([1, 5, 1 << 16]), st.frozensets(cpus)
+)
+def test_the_events_of_some_cpus_give_what_the_slow_analysis_gives(block, size, recorded):
+    assert_equal(block, size, recorded)
 
 
 @settings(max_examples=40, deadline=None)

@@ -20,6 +20,7 @@ FACTS = CaptureFacts(
     ended_by="seconds",
     lost={0: 0, 3: 17},
     planned={"critical": (2, 3), "rest": (0, 1)},
+    cpus=(0, 1, 3),
 )
 
 

@@ -104,7 +104,8 @@ class Captures:
             self.settle()
             if self._running is not None:
                 raise HeldError(self._running.holder(time.monotonic()))
-            chooser = Chooser(self._context.lookup, self._snapshot)
+            cpus = frozenset(cpu.id for cpu in self._context.machine.cpus)
+            chooser = Chooser(self._context.lookup, self._snapshot, cpus=cpus)
             selection = chooser.choose(request)
             self._take_node(request, by)
             try:

@@ -34,9 +34,12 @@ class Chooser:
     lookup: NodeLookup
     snapshot: Snapshot | None = None
     proc_root: str = "/proc"
+    cpus: frozenset[int] | None = None
+    """The CPUs of the node, None if they are not known."""
 
     def choose(self, request: TraceRequest) -> Selection:
-        """Return the selection. Raise InputError if there is no such pod, cgroup or process."""
+        """Return the selection. Raise InputError if something of it is not on this node."""
+        self._refuse_unknown(request.cpus)
         if request.pod:
             return self._of_pod(request)
         if request.cgroup:
@@ -50,6 +53,14 @@ class Chooser:
             label = f"process {request.process}"
             return Selection(label, processes=(request.process,), cpus=request.cpus)
         return Selection(cpus=request.cpus)
+
+    def _refuse_unknown(self, cpus: Iterable[int]) -> None:
+        if self.cpus is None:
+            return
+        for cpu in sorted(set(cpus) - self.cpus):
+            raise InputError(
+                f"cpus: the node has no CPU {cpu}: it has {len(self.cpus)}, up to {max(self.cpus)}"
+            )
 
     def _of_pod(self, request: TraceRequest) -> Selection:
         pod = self._pod(request.pod)

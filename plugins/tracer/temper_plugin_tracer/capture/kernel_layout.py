@@ -52,7 +52,7 @@ RING: Final = np.dtype(
 LIVES, FORKED, EXECUTED, RENAMED, EXITED = 1, 2, 3, 4, 5
 """Kinds of a ``NAME``."""
 
-_SETTINGS = struct.Struct(f"<Q{MOST_CGROUPS}Q{MOST_CGROUPS}I10I")
+_SETTINGS = struct.Struct(f"<Q{MOST_CGROUPS}Q{MOST_CGROUPS}I11I4x")
 NEAR_NS: Final = 1_000_000_000
 """How long a CPU is recorded after a selected thread last ran there or was queued there."""
 DUE_PART: Final = 16
@@ -74,6 +74,7 @@ def settings_of(
         len(cgroups),
         not selection.is_whole_node,
         bool(selection.processes),
+        bool(selection.cpus),
         1 << ring_bits,
         1 << name_bits,
         ring_bits,

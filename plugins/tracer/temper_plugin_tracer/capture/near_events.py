@@ -1,7 +1,7 @@
 """The selection of a recorder whose kernel part records the whole node."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self
 
@@ -11,6 +11,7 @@ from attrs import define, field
 from temper_plugin_tracer.capture.nearness import Nearness
 from temper_plugin_tracer.capture.selected_threads import SelectedThreads
 from temper_plugin_tracer.capture.selection import Selection
+from temper_plugin_tracer.trace.events import Kind, chosen
 
 _FOREVER = np.uint64(1 << 63)
 
@@ -29,6 +30,7 @@ class NearEvents:
 
     is_over: bool = False
     _selected: SelectedThreads | None = None
+    _cpus: tuple[int, ...] = ()
     _near: Nearness = field(factory=Nearness)
     _held: dict[int, np.ndarray] = field(factory=dict)
     _until: np.uint64 = _FOREVER
@@ -36,7 +38,7 @@ class NearEvents:
     @classmethod
     def of(cls, selection: Selection) -> Self:
         """Select. Raise MachineError if the selected threads cannot be known here."""
-        return cls(selected=SelectedThreads.of(selection))
+        return cls(selected=SelectedThreads.of(selection), cpus=selection.cpus)
 
     def look(self) -> None:
         """Add the threads that are selected now."""
@@ -63,6 +65,8 @@ class NearEvents:
 
     def kept(self, events: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
         """Return the events to keep, by CPU."""
+        if self._cpus:
+            events = {cpu: chosen(each, is_about(each, self._cpus)) for cpu, each in events.items()}
         if self._selected is None:
             return dict(events)
         settled = {}
@@ -71,3 +75,14 @@ class NearEvents:
             cut = int(np.searchsorted(whole["ns"], self._until, side="right"))
             settled[cpu], self._held[cpu] = whole[:cut], whole[cut:]
         return self._near.kept(settled, self._selected.mask)
+
+
+def is_about(events: np.ndarray, cpus: Sequence[int]) -> np.ndarray:
+    """Return whether each event is about one of *cpus*, by the rule of ``recorder.bpf.c``.
+
+    A waking is about the CPU where the thread is queued, a migration about the one that it leaves
+    and the one that it goes to, and any other event about the CPU where it happens.
+    """
+    leaves = (events["kind"] == Kind.MIGRATION) & np.isin(events["prev"], cpus)
+    about: np.ndarray = np.isin(events["target"], cpus) | leaves
+    return about

@@ -51,6 +51,7 @@ struct settings {
 	u32 cgroup_count;
 	u32 selects; /* 0: the whole node */
 	u32 selects_processes;
+	u32 selects_cpus;
 	u32 ring_events; /* a power of two, as is ring_names */
 	u32 ring_names;
 	u32 ring_bits, name_bits;
@@ -208,6 +209,17 @@ static __always_inline bool is_near(u32 cpu, u64 now)
 	return ring && ring->near >= now;
 }
 
+/* What happens on this CPU, and to the threads that are queued there, is not recorded. */
+static __always_inline bool is_left_out(u32 cpu)
+{
+	struct ring *ring;
+
+	if (!settings.selects_cpus)
+		return false;
+	ring = ring_of(cpu);
+	return !ring || ring->is_left_out;
+}
+
 static __always_inline int pass(struct ring *ring)
 {
 	if (settings.wraps)
@@ -220,8 +232,6 @@ static __always_inline struct event *new_event(struct ring *ring, u32 cpu, u64 *
 {
 	u32 place;
 
-	if (ring->is_left_out)
-		return NULL;
 	if (!settings.wraps && ring->reserved - ring->taken + SLACK >= settings.ring_events) {
 		__sync_fetch_and_add(&ring->lost, 1);
 		return NULL;
@@ -277,7 +287,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !ring->is_open)
+	if (!ring || !ring->is_open || is_left_out(cpu))
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
@@ -315,7 +325,7 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !ring->is_open)
+	if (!ring || !ring->is_open || is_left_out(target))
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
@@ -342,12 +352,12 @@ int BPF_PROG(on_waking, struct task_struct *wakee)
 SEC("tp_btf/sched_migrate_task")
 int BPF_PROG(on_migration, struct task_struct *task, int target)
 {
-	u32 cpu = bpf_get_smp_processor_id();
+	u32 cpu = bpf_get_smp_processor_id(), source = cpu_of(task);
 	struct ring *ring = ring_of(cpu);
 	struct event *event;
 	u64 now, at;
 
-	if (!ring || !ring->is_open)
+	if (!ring || !ring->is_open || (is_left_out(source) && is_left_out(target)))
 		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects) {
@@ -360,7 +370,7 @@ int BPF_PROG(on_migration, struct task_struct *task, int target)
 	if (!event)
 		return 0;
 	event->ns = now;
-	event->prev = cpu_of(task);
+	event->prev = source;
 	event->next = task->pid;
 	event->tgid = task->tgid;
 	event->cpu = cpu;
@@ -385,6 +395,8 @@ static __always_inline int note_handler(u32 kind, u32 number, int change)
 		ring->interrupts++;
 	else if (ring->interrupts)
 		ring->interrupts--;
+	if (is_left_out(cpu))
+		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (settings.selects && ring->near < now)
 		return pass(ring);

@@ -72,7 +72,7 @@ struct ring {
 	u64 unused;
 	u64 taken;     /* user space: the events before it are drained */
 	u64 near;      /* until then a selected thread may wait or run here */
-	u64 is_left_out; /* user space: nothing of this CPU is recorded */
+	u64 is_left_out; /* user space: nothing of this CPU is recorded (BPF object) */
 	u64 is_open;     /* user space: recording has begun (BPF object) */
 	u64 selected, unselected; /* a cgroup of each kind that was seen here (BPF object) */
 	u64 unused_too[2];

@@ -52,6 +52,7 @@ def capture_facts(context: TraceContext, recorded: Recorded, ending: Ending) -> 
         lost=dict(recorded.losses.by_cpu),
         planned={layer["name"]: tuple(layer["cpus"]) for layer in layers},
         tells_throttling=context.backend == BpfRecorder.name,
+        cpus=context.selection.cpus,
     )
 
 

@@ -32,7 +32,8 @@ def analyze(
         if listener is not None:
             listener(analyzer.events)
     knows_throttling = trace.facts is not None and trace.facts.tells_throttling
-    knows_siblings = bool(known.cores) and known.selected is None
+    is_all = known.selected is None and known.recorded is None
+    knows_siblings = bool(known.cores) and is_all
     wanted = Wanted(rows, of, knows_siblings, bool(known.planned), knows_throttling)
     return report_of(analyzer, trace.threads, wanted, _lost(trace))
 
@@ -46,6 +47,7 @@ def known_of(trace: Trace) -> Known:
         planned={layer: frozenset(cpus) for layer, cpus in planned.items()},
         layers={thread.tid: thread.layer for thread in trace.threads if thread.layer},
         selected=frozenset(thread.tid for thread in trace.threads if thread.is_selected) or None,
+        recorded=frozenset(getattr(trace.facts, "cpus", ())) or None,
     )
 
 

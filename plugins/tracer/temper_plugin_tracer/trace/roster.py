@@ -71,6 +71,7 @@ class CaptureFacts:
         lost: Number of lost events by CPU.
         planned: CPUs of each layer by the plan in force.
         tells_throttling: Whether switches say that their thread is throttled.
+        cpus: The only CPUs whose events were recorded. Empty if all were.
 
     """
 
@@ -84,3 +85,4 @@ class CaptureFacts:
     lost: Mapping[int, int] = field(factory=dict)
     planned: Mapping[str, tuple[int, ...]] = field(factory=dict)
     tells_throttling: bool = False
+    cpus: tuple[int, ...] = ()

@@ -70,8 +70,6 @@ static __always_inline int record(struct event *event, struct ring *of_cpu)
 {
 	u64 depth;
 
-	if (of_cpu->is_left_out)
-		return 0;
 	depth = of_cpu->busy;
 	of_cpu->busy = depth + 1;
 	ordered();

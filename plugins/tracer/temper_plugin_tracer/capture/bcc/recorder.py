@@ -11,7 +11,7 @@ from attrs import define, field
 
 from temper_plugin_tracer.capture.bcc.compiling import TRACE_POINTS
 from temper_plugin_tracer.capture.bcc.descriptors import Descriptors
-from temper_plugin_tracer.capture.bpf_recorder import leave_out_others, possible_cpus, ring_bits
+from temper_plugin_tracer.capture.bpf_recorder import possible_cpus, ring_bits
 from temper_plugin_tracer.capture.drained import Drained, Losses, end_to_end, in_time_order
 from temper_plugin_tracer.capture.kernel_layout import (
     EVENT_BYTES,
@@ -75,7 +75,6 @@ class BccRecorder:
         except OSError:
             kernel.close()
             raise
-        leave_out_others(recorder._rings[0], selection.cpus)
         return recorder
 
     def begin(self) -> None:

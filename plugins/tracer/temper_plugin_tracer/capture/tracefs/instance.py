@@ -54,8 +54,8 @@ class TracingInstance:
             raise _refusal(place / "instances", error) from error
         return cls(place, path, lock)
 
-    def set_up(self, *, buffer_kib: int, cpus: Iterable[int] = ()) -> None:
-        """Give each CPU a buffer, and leave others than *cpus* out. Raises MachineError."""
+    def set_up(self, *, buffer_kib: int) -> None:
+        """Give each CPU a buffer. Raises MachineError."""
         try:
             self._write("tracing_on", "0")
             self._write("trace_clock", CLOCK)
@@ -63,8 +63,6 @@ class TracingInstance:
                 with suppress(FileNotFoundError):
                     self._write(f"options/{name}", value)
             self._write("buffer_size_kb", str(buffer_kib))
-            if cpus:
-                self._write("tracing_cpumask", mask_of(cpus))
             self._free_buffer = os.open(self.path / "free_buffer", os.O_RDONLY | os.O_CLOEXEC)
             for folder in (self.path / "per_cpu").iterdir():
                 flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC

@@ -1,7 +1,7 @@
 """Records by an instance of tracefs: what the kernel's trace events tell, read as it is written.
 
-The kernel records the whole node on the chosen CPUs. A selection of threads is applied here: the
-kernel's own filter (set_event_pid) leaves out what runs on a CPU while a selected thread waits,
+The kernel records the whole node. A selection of threads and CPUs is applied here: the kernel's
+own filter (set_event_pid) leaves out what runs on a CPU while a selected thread waits,
 and an event that it leaves out costs nearly as much as one that it records.
 """
 
@@ -58,7 +58,7 @@ class TracefsRecorder:
             instance = opened.enter_context(TracingInstance.make())
             reader = EventReader.of(instance.tracefs, instance.path)
             size = buffer_kib or buffer_kib_of(possible_cpus())
-            instance.set_up(buffer_kib=size, cpus=selection.cpus)
+            instance.set_up(buffer_kib=size)
             instance.enable((*COLUMNS, *NAME_EVENTS))
             opened.pop_all()
         return cls(instance, reader, near)

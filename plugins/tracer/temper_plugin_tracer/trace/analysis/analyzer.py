@@ -62,6 +62,11 @@ class Analyzer:
         """One more than the highest CPU of the trace."""
         return self._cpus.count
 
+    @property
+    def only_cpus(self) -> tuple[int, ...]:
+        """The only CPUs whose events were recorded. Empty if all were."""
+        return tuple(sorted(self._known.recorded or ()))
+
     def add(self, block: NDArray[Any]) -> None:
         """Add the next events.
 
@@ -109,7 +114,7 @@ class Analyzer:
         if highest >= MOST_CPUS:
             raise InputError(f"the trace has an event of CPU {highest}")
         self._cpus.grow(int(highest) + 1)
-        history = history_of(block, self.threads, self._cpus.threads)
+        history = history_of(block, self.threads, self._cpus.threads, self._known.recorded)
         return self._cpus.add(block, begin, self.end_ns), history
 
     def _add_runs(self, running: Pieces, timeline: Timeline) -> None:

@@ -36,11 +36,15 @@ class Op(IntEnum):
     LEAVES_BLOCKED = 3
     IS_REPLACED = 4
     """Another thread left the CPU that this one had taken: events were lost."""
-    IS_WOKEN = 5
-    MOVES = 6
+    COMES = 5
+    """It is moved from a CPU that was not recorded to one that was."""
+    GOES = 6
+    """It is moved to a CPU that was not recorded."""
+    IS_WOKEN = 7
+    MOVES = 8
 
 
-_STATE_AFTER = np.array([0, RUNNING, WAITING, BLOCKED, UNSEEN, 0, 0], np.int8)
+_STATE_AFTER = np.array([0, RUNNING, WAITING, BLOCKED, UNSEEN, WAITING, UNSEEN, 0, 0], np.int8)
 
 
 @frozen(eq=False)
@@ -75,19 +79,24 @@ class History:
     is_throttled: NDArray[np.bool_]
 
 
-def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> History:
+def history_of(
+    block: NDArray[Any],
+    table: ThreadTable,
+    on_cpu: Integers,
+    recorded: frozenset[int] | None = None,
+) -> History:
     """Return the entries of *block*.
 
     *table* has the threads' states before the block, *on_cpu* the thread of each CPU, -1 before
-    the CPU's first switch.
+    the CPU's first switch. *recorded* are the only CPUs whose events the trace has, None for all.
     """
-    row, op, ns, cpu, event, order = _entries(block, table, on_cpu)
+    row, op, ns, cpu, event, order = _entries(block, table, on_cpu, recorded)
     by_time = np.argsort(row * (2 * len(block) + 4) + order)
     row, op, ns = row[by_time], op[by_time], ns[by_time]
     cpu, event = cpu[by_time], event[by_time]
     count = len(row)
     places = np.arange(count)
-    is_anchor = op <= Op.IS_REPLACED
+    is_anchor = op <= Op.GOES
     anchor = np.maximum.accumulate(np.where(is_anchor, places, 0))
     after = np.where(op == Op.BEFORE, table.state[row], _STATE_AFTER[op])[anchor]
     wakings = np.cumsum(op == Op.IS_WOKEN)
@@ -105,7 +114,7 @@ def history_of(block: NDArray[Any], table: ThreadTable, on_cpu: Integers) -> His
 
 
 def _entries(
-    block: NDArray[Any], table: ThreadTable, on_cpu: Integers
+    block: NDArray[Any], table: ThreadTable, on_cpu: Integers, recorded: frozenset[int] | None
 ) -> tuple[Integers, NDArray[np.int8], Integers, Integers, Integers, Integers]:
     kind = block["kind"]
     switches = np.flatnonzero(kind == Kind.SWITCH)
@@ -127,12 +136,12 @@ def _entries(
             np.where(is_runnable, Op.LEAVES_RUNNABLE, Op.LEAVES_BLOCKED),
             np.full(len(replaced), Op.IS_REPLACED),
             np.full(len(woken), Op.IS_WOKEN),
-            np.full(len(moves), Op.MOVES),
+            _moves(block[moves], recorded),
         ]
     )
     # In one switch, the thread before leaves first.
     order = 2 * event + 2 + (op == Op.TAKES_CPU)
-    is_queued = op >= Op.IS_WOKEN
+    is_queued = op >= Op.COMES
     cpu = np.where(is_queued, block["target"][event], block["cpu"][event]).astype(np.int64)
     before = _carried(table, rows)
     return (
@@ -143,6 +152,16 @@ def _entries(
         np.concatenate([np.full(len(before), -1), event]),
         np.concatenate([np.zeros(len(before), np.int64), order]),
     )
+
+
+def _moves(migrations: NDArray[Any], recorded: frozenset[int] | None) -> NDArray[np.int8]:
+    """Return what each migration does. A thread that is moved is runnable."""
+    moves = np.full(len(migrations), Op.MOVES, np.int8)
+    if recorded is not None:
+        cpus = sorted(recorded)
+        moves[~np.isin(migrations["prev"], cpus)] = Op.COMES
+        moves[~np.isin(migrations["target"], cpus)] = Op.GOES
+    return moves
 
 
 def _carried(table: ThreadTable, rows: Integers) -> Integers:

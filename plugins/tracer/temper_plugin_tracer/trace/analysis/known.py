@@ -20,6 +20,7 @@ class Known:
         planned: CPUs of each layer in the plan.
         layers: Layer of each thread by thread id.
         selected: Ids of the threads that the trace has all events of. None if of all threads.
+        recorded: The only CPUs whose events the trace has. None if it has those of all.
 
     """
 
@@ -27,6 +28,7 @@ class Known:
     planned: Mapping[str, frozenset[int]] = {}
     layers: Mapping[int, str] = {}
     selected: frozenset[int] | None = None
+    recorded: frozenset[int] | None = None
 
 
 class RowFacts:

@@ -11,6 +11,7 @@ __all__ = [
     "Share",
     "SlowWakeUp",
     "Subject",
+    "cpus_told",
     "percentages",
 ]
 
@@ -148,6 +149,7 @@ class Report:
         length_ns: Time from the first to the last event.
         events: Number of events.
         cpus: One more than the highest CPU.
+        only_cpus: The only CPUs whose events were recorded. Empty if all were.
         threads: Number of threads.
         whole_threads: Number of those that the trace has all events of. Only these are subjects.
         lost: Lost events by CPU.
@@ -165,6 +167,7 @@ class Report:
     length_ns: int
     events: int
     cpus: int
+    only_cpus: tuple[int, ...]
     threads: int
     whole_threads: int
     lost: dict[int, int]
@@ -175,6 +178,12 @@ class Report:
     subjects: dict[str, tuple[Subject, ...]]
     edges: tuple[Edge, ...]
     slowest: tuple[SlowWakeUp, ...]
+
+
+def cpus_told(report: Report) -> str:
+    """Return the CPUs of a report for people."""
+    only = ", ".join(map(str, report.only_cpus))
+    return f"only what happened on CPU {only}" if only else f"{report.cpus} CPUs"
 
 
 def percentages(parts: list[int]) -> list[float]:

@@ -71,6 +71,7 @@ def report_of(
         length_ns=analyzer.end_ns - begin_ns,
         events=analyzer.events,
         cpus=analyzer.cpus,
+        only_cpus=analyzer.only_cpus,
         threads=int((tids > 0).sum()),
         whole_threads=int((is_whole & (tids > 0)).sum()),
         lost={cpu: count for cpu, count in (lost or {}).items() if count},

@@ -7,7 +7,13 @@ from attrs import asdict
 
 from temper_core.console import Column, Row, printable, table_of
 from temper_plugin_tracer.trace.analysis.comparison import Change
-from temper_plugin_tracer.trace.analysis.report import Report, Share, SlowWakeUp, Subject
+from temper_plugin_tracer.trace.analysis.report import (
+    Report,
+    Share,
+    SlowWakeUp,
+    Subject,
+    cpus_told,
+)
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -28,7 +34,7 @@ def headline(report: Report) -> str:
     selected = f"{whole} of them selected and shown, " if whole < threads else ""
     line = (
         f"{report.length_ns / 1e9:.3f} s, {report.events} events, {threads} threads, {selected}"
-        f"{report.cpus} CPUs"
+        f"{cpus_told(report)}"
     )
     lost = sum(report.lost.values())
     if lost:

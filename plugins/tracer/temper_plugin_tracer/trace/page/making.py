@@ -4,7 +4,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from temper_core.console import printable
-from temper_plugin_tracer.trace.analysis.report import LEVELS, Report, Share, Subject
+from temper_plugin_tracer.trace.analysis.report import (
+    LEVELS,
+    Report,
+    Share,
+    Subject,
+    cpus_told,
+)
 
 __all__ = ["page_of"]
 
@@ -55,7 +61,7 @@ def _summary(report: Report) -> str:
     selected = f"{whole} of them selected and shown, " if whole < threads else ""
     return (
         f"{report.length_ns / 1e9:.3f} s, {report.events} events, {threads} threads, {selected}"
-        f"{report.cpus} CPUs, {lost} lost events. {throttling}Times are in milliseconds."
+        f"{cpus_told(report)}, {lost} lost events. {throttling}Times are in milliseconds."
     )
 
 

@@ -60,6 +60,7 @@ def facts_from(text: bytes) -> CaptureFacts:
             for name, cpus in facts["planned"].items()
         },
         tells_throttling=bool(facts["tells_throttling"]),
+        cpus=tuple(_cpu(cpu) for cpu in facts.get("cpus", ())),
     )
 
 

@@ -210,4 +210,6 @@ def _told(facts: CaptureFacts) -> dict[str, str]:
         "ended_by": facts.ended_by,
         "lost_events": sum(facts.lost.values()),
     }
+    if facts.cpus:
+        said["only_cpus"] = ", ".join(map(str, facts.cpus))
     return {key: str(value) for key, value in said.items()}
