@@ -47,7 +47,9 @@ def diagnose(end: End) -> Diagnosis:
     return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 
 
-EXIT_LINE = re.compile(r"EXIT: (?P<reason>[^(\n]+?)(?: \((?P<message>.*)\))?$", re.MULTILINE)
+EXIT = "EXIT: "
+LONGEST_MESSAGE = 1_024
+"""Bytes of an exit's message in the kernel (SCX_EXIT_MSG_LEN, kernel/sched/ext.c)."""
 SWITCH_LINE = re.compile(
     r'BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$', re.MULTILINE
 )
@@ -58,14 +60,24 @@ Reason = tuple[EndKind, str]
 
 def _from_exit_line(end: End) -> Reason | None:
     """Read the kernel's own reason from the engine's last line or from the kernel's log."""
-    matches = list(EXIT_LINE.finditer(end.errors)) or list(EXIT_LINE.finditer(end.log))
-    if matches:
-        return _ejection(matches[-1]["reason"], matches[-1]["message"] or "", end)
+    exit_line = _last_exit_line(end.errors) or _last_exit_line(end.log)
+    if exit_line is not None:
+        return _ejection(*exit_line, end)
     for index in range(len(end.kernel_log) - 1, -1, -1):
         switch = SWITCH_LINE.search(end.kernel_log[index])
         if switch:  # older lines belong to earlier attachments
             message = _message_after(switch["ops"], end.kernel_log[index + 1 :])
             return _ejection(switch["reason"], message, end) if switch["reason"] else None
+    return None
+
+
+def _last_exit_line(text: str) -> tuple[str, str] | None:
+    """Return reason and message of the last line ``EXIT: REASON (MESSAGE)``, None without one."""
+    for line in reversed(text.split("\n")):
+        _, found, rest = line.partition(EXIT)
+        reason, has_message, message = rest.partition(" (")
+        if found and reason and "(" not in reason and (not has_message or message.endswith(")")):
+            return reason[:LONGEST_MESSAGE], message[:-1][:LONGEST_MESSAGE]
     return None
 
 
@@ -113,59 +125,64 @@ def _stall(message: str, end: End) -> Reason:
     return EndKind.RT_HOG if stall.hog else EndKind.STALL, str(stall)
 
 
-TEXTS: tuple[tuple[EndKind, str, str], ...] = (
+OUT_OF_PRIVILEGES = "Operation not permitted (os error 1)", "Permission denied"
+TEXTS: tuple[tuple[EndKind, tuple[tuple[str, ...], ...], str], ...] = (
     (
         EndKind.FOREIGN_SCHEDULER,
         (
-            r"another sched_ext scheduler is already running"
-            r"|attach[\s\S]{0,200}Device or resource busy \(os error 16\)"
+            ("another sched_ext scheduler is already running",),
+            ("attach", "Device or resource busy (os error 16)"),
         ),
         "another sched_ext scheduler was attached first",
     ),
     (
         EndKind.BTF_MISMATCH,
-        r"malformed scx kfunc prototype|func_proto incompatible with vmlinux",
+        (("malformed scx kfunc prototype",), ("func_proto incompatible with vmlinux",)),
         "the kernel's BTF has function prototypes the engine cannot use (pahole before 1.26)",
     ),
     (
         EndKind.VERIFIER_TOO_LARGE,
-        r"Argument list too long \(os error 7\)|BPF program is too large",
+        (("Argument list too long (os error 7)",), ("BPF program is too large",)),
         "the verifier refused the plan as too large: too many kinds of layer in it",
     ),
     (
         EndKind.TOO_MANY_CGROUPS,
-        r"Failed to insert cgroup",
+        (("Failed to insert cgroup",),),
         "more cgroups than the engine can index (16384): remove those that nothing uses",
     ),
     (
         EndKind.KERNEL_UNSUPPORTED,
-        r"kernel too old|Not compatible with \"isolcpus=\"",
+        (("kernel too old",), ('Not compatible with "isolcpus="',)),
         "the engine cannot run on this kernel as it was booted",
     ),
     (
         EndKind.KCONFIG_MISSING,
-        r"failed to open system Kconfig|Failed to load BPF program[\s\S]*Invalid argument",
+        (
+            ("failed to open system Kconfig",),
+            ("Failed to load BPF program", "Invalid argument"),
+        ),
         "the kernel refused the engine's program; its configuration file may be missing",
     ),
     (
         EndKind.OUT_OF_MEMORY,
-        r"Cannot allocate memory \(os error 12\)",
+        (("Cannot allocate memory (os error 12)",),),
         "there is no memory for the engine's maps",
     ),
     (
         EndKind.VERIFIER_REFUSED,
-        r"Failed to load BPF program[\s\S]*Permission denied \(os error 13\)",
+        (("Failed to load BPF program", "Permission denied (os error 13)"),),
         "this kernel's verifier refused the engine's program",
     ),
     (
         EndKind.NOT_PERMITTED,
-        r"(?:BPF|attach)[\s\S]*(?:Operation not permitted \(os error 1\)|Permission denied)",
+        tuple((what, why) for what in ("BPF", "attach") for why in OUT_OF_PRIVILEGES),
         "the engine may not load its program here",
     ),
 )
+"""Of each kind the alternatives: phrases that an engine's text has, one after the other."""
 REFUSED_PLAN = "the engine refused the plan: "
 """The prefix of the engine's own message."""
-PANICKED = re.compile(r"panicked at [^\n]*:\n(.{1,200})")
+PANICKED = re.compile(r"panicked at [^\n]{0,500}:\n(.{1,200})")
 CONFIG_ERROR = re.compile(
     r"Failed to parse specs|No layer spec|Too many layer specs|Terminal spec|Non-terminal spec"
     r"|Spec \"[^\"]*\" has|has hint value|HintEquals match|invalid type: |unknown variant"
@@ -176,12 +193,23 @@ def _from_text(end: End) -> Reason | None:
     if end.exit_code == 0:
         return None
     evidence = "\n".join((end.errors, end.log, *end.kernel_log))
-    for kind, pattern, summary in TEXTS:
-        if re.search(pattern, evidence):
+    for kind, alternatives, summary in TEXTS:
+        if any(_has_in_turn(evidence, phrases) for phrases in alternatives):
             return kind, summary
     if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
         return EndKind.CONFIG, f"{REFUSED_PLAN}{_error_line(end.errors)}"
     return None
+
+
+def _has_in_turn(text: str, phrases: Sequence[str]) -> bool:
+    """Whether *text* has each of *phrases* behind the one before, in time linear in the text."""
+    place = 0
+    for phrase in phrases:
+        place = text.find(phrase, place)
+        if place < 0:
+            return False
+        place += len(phrase)
+    return True
 
 
 def _error_line(text: str) -> str:

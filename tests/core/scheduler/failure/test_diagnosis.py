@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
 from temper_core.scheduler.failure.stalls import realtime_threads
+from tests.patience import PATIENCE_S
 
 OPS = "layered_1.1.4_x86_64_unknown_linux_gnu"
 STALL_DUMP = """
@@ -326,6 +327,35 @@ def test_the_evidence_is_kept_but_bounded():
 
     assert "sysrq-S" in diagnosis.detail
     assert len(diagnosis.detail) < 10_000
+
+
+LONG = """
+import sys
+from temper_core.scheduler.failure.diagnosis import End, diagnose
+text = sys.argv[1] * ((1 << 18) // len(sys.argv[1]) + 1)
+print(diagnose(End(1, text[: 1 << 18], log=text[: 1 << 18])).kind)
+"""
+LONG_MESSAGE = f"EXIT: runnable task stall ({'a[1] ' * 200} failed to run for s)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "BPF load: attach failed for prog x\n",
+        "Failed to load BPF program\n",
+        "EXIT: ",
+        "EXIT: EXIT: x (",
+        "panicked at ",
+        'Spec "',
+        LONG_MESSAGE,
+    ],
+)
+def test_a_full_pipe_of_any_words_is_diagnosed_in_linear_time(words):
+    command = [sys.executable, "-c", LONG, words]
+
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
+
+    assert ended.stdout.strip() in set(EndKind)
 
 
 WORDS = st.sampled_from(
