@@ -30,7 +30,7 @@ from bench.ladder.agent import Json, to_toml
 from bench.ladder.loads import command
 from bench.soak.churn import Churn, podlist, python_tenant, unified_tree
 from bench.soak.disturbing import Disturber
-from bench.soak.load import Asked, Askers, capture, read, read_json
+from bench.soak.load import Asked, Askers, capture, read, read_json, start_lanes
 from bench.soak.report import plots, rows, table
 from bench.soak.sampling import sample
 from temper_core.console import read_settings
@@ -138,6 +138,7 @@ def run(options: argparse.Namespace) -> None:
         if options.enforce:
             agent.wait_until_enforcing()
             asked |= disturbed(agent, directory, churn)
+        start_lanes(agent.address)
         with Askers(asked) as askers:
             record(agent, 60 * options.minutes, options.out / "samples.jsonl")
         print(f"{churn.begun} pods were begun; answered: {dict(askers.answered)}", end="")

@@ -6,6 +6,7 @@ import threading
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,8 @@ from attrs import define, field
 from temper_core import TemperError
 
 TIMEOUT_S = 30
+AT_ONCE = 24
+"""More requests than all lanes have threads for."""
 
 Asked = dict[str, tuple[float, Callable[[], object]]]
 """What is asked, by name: the seconds between two times, and the function that does it."""
@@ -58,6 +61,18 @@ def read(address: str, path: str) -> bytes:
     with urllib.request.urlopen(f"http://{address}{path}", timeout=TIMEOUT_S) as answer:
         answered: bytes = answer.read()
     return answered
+
+
+def start_lanes(address: str) -> None:
+    """Ask so much at once that the agent starts all threads that answer. Some may be refused.
+
+    A lane starts a thread when a request finds the others busy, and keeps it. Without this a rare
+    coincidence of two requests is a step in memory and threads, at any time of a run.
+    """
+    asked = ("/metrics", "/observe", "/checks", "/flight-recorder") * AT_ONCE
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for path in asked:
+            threads.submit(read, address, path)
 
 
 def read_json(address: str, path: str) -> dict[str, Any]:
