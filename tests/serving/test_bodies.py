@@ -1,14 +1,16 @@
 """Who may take up a server's memory by bodies: clients that mean no good."""
 
 import asyncio
+import time
 from contextlib import suppress
 
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from temper_core import Bounds
-from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.bodies import SMALL_BYTES, BodyBudget, RefusedBodyError
 from tests.core.http.dialling import answering, head_of, served
+from tests.patience import PATIENCE_S
 
 MOST_BYTES = 300_000
 
@@ -25,10 +27,18 @@ def taking(bodies):
     return answering(Route("/", take, methods=["POST"]))
 
 
-async def sent(connected, size, *, rest=0):
-    """Send a body of *size* but for the *rest* of it."""
+async def sent(connected, size, *, rest=0, address="127.0.0.1"):
+    """Send a body of *size* but for the *rest* of it, from *address*."""
     asking = f"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: {size}\r\n\r\n".encode()
-    return await connected(asking + b" " * (size - rest))
+    return await connected(asking + b" " * (size - rest), local_addr=(address, 0))
+
+
+def until(question):
+    """Ask *question* until it is true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not question():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
 
 
 def test_large_bodies_together_are_bounded_and_small_ones_always_pass():
@@ -53,6 +63,30 @@ def test_large_bodies_together_are_bounded_and_small_ones_always_pass():
     assert len(refused) == 1
     assert refused[0].startswith("HTTP/1.1 503 ")
     assert said == b"60000\n"
+
+
+def test_a_client_that_fills_the_bound_keeps_no_other_client_out():
+    bodies = BodyBudget(MOST_BYTES, within_s=30, most_held_bytes=MOST_BYTES)
+
+    async def run():
+        async with served(taking(bodies), Bounds()) as connected:
+            held = [
+                await sent(connected, size, rest=1, address="127.0.0.2")
+                for size in (200_000, 150_000)
+            ]
+            await asyncio.to_thread(until, lambda: bodies.held_bytes == 349_998 - 2 * SMALL_BYTES)
+            other, _ = await sent(connected, 250_000)
+            head = await head_of(other)
+            given_up = await head_of(held[0][0])
+            held[1][1].write(b" ")
+            return head, given_up, await head_of(held[1][0])
+
+    answered, given_up, kept = asyncio.run(run())
+
+    assert answered.startswith("HTTP/1.1 200 ")
+    assert given_up.startswith("HTTP/1.1 503 ")
+    assert kept.startswith("HTTP/1.1 200 ")
+    assert bodies.held_bytes == 0
 
 
 def test_what_was_held_is_free_again_however_the_body_ended():

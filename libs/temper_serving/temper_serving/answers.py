@@ -49,8 +49,3 @@ def document(values: Mapping[str, Any]) -> Response:
     """Return *values* as JSON."""
     # Starlette's JSONResponse would fail on lone surrogates.
     return Response(json.dumps(values), media_type=JSON)
-
-
-def address_of(request: Request) -> str:
-    """Return the address of the client, empty if it is not known."""
-    return request.client.host if request.client else ""

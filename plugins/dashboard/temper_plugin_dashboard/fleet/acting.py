@@ -19,8 +19,8 @@ from temper_plugin_dashboard.fleet.actions import Action, outcome_of
 from temper_plugin_dashboard.fleet.asking import AgentDoor, AgentRefusalError
 from temper_plugin_dashboard.fleet.guarding import Guard
 from temper_plugin_dashboard.fleet.measures import DONE, Cause
-from temper_serving.answers import address_of
 from temper_serving.bodies import BodyBudget
+from temper_serving.clients import address_of
 from temper_serving.turns import BusyError
 
 AT_ONCE = 64

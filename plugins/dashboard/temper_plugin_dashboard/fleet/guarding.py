@@ -12,8 +12,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from temper_core import InputError, parse_tenant_json
 from temper_plugin_dashboard.fleet.sessions import LONGEST_S, Sessions
-from temper_serving.answers import JSON, address_of
+from temper_serving.answers import JSON
 from temper_serving.bodies import BodyBudget
+from temper_serving.clients import address_of
 
 COOKIE = "temper_session"
 ENDED = "temper-session"

@@ -14,7 +14,8 @@ from temper_core import InputError, MachineError
 from temper_kube.failures import ForbiddenError, NotFoundError
 from temper_plugin_dashboard.fleet.guarding import Guard, refusal
 from temper_plugin_dashboard.fleet.pod_details import Part, PodDetails, PodQuestion
-from temper_serving.answers import JSON, address_of
+from temper_serving.answers import JSON
+from temper_serving.clients import address_of
 
 AT_ONCE = 4
 """Questions of one part of pods at a time."""

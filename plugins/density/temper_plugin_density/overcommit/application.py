@@ -13,7 +13,7 @@ from temper_plugin_density.overcommit.decisions import AdmissionDecision
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import MOST_FREED_MILLIS, Policy
 from temper_plugin_density.overcommit.tallies import Tallies
-from temper_serving.answers import JSON, address_of
+from temper_serving.answers import JSON
 from temper_serving.bodies import (
     TOO_LARGE,
     TOO_MANY,
@@ -21,6 +21,7 @@ from temper_serving.bodies import (
     BodyBudget,
     RefusedBodyError,
 )
+from temper_serving.clients import address_of
 from temper_serving.observed import observed_routes
 from temper_serving.turns import BusyError, Turns
 

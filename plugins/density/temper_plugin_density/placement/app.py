@@ -30,8 +30,9 @@ from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
 from temper_plugin_density.placement.watching import Watches
-from temper_serving.answers import JSON, address_of, document, line, refusing
+from temper_serving.answers import JSON, document, line, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
 from temper_serving.turns import Turns

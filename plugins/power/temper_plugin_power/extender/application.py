@@ -21,8 +21,9 @@ from temper_plugin_power.extender.rating import Moment, points_of, terms_of, wri
 from temper_plugin_power.extender.showing import shown
 from temper_plugin_power.extender.watching import Watches
 from temper_plugin_power.placing.subjects import Choices
-from temper_serving.answers import JSON, UNAVAILABLE, address_of, document, refusing
+from temper_serving.answers import JSON, UNAVAILABLE, document, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
 from temper_serving.turns import Turns
