@@ -9,6 +9,7 @@ from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.scheduler.preflight.kernel_types import DECLARATION_TAG, ENUM, ENUM64, KernelTypes
 
 LARGEST_CPU_COUNT = 512
+LARGEST_NODE_COUNT, LARGEST_CACHE_COUNT = 32, 64
 FIRST_WITH_IMPLICIT_KFUNC_ARGUMENTS = (7, 0)
 FIRST_WITHOUT_THE_CPUSET_TRAP = (7, 1)
 UNPROVEN = ((6, 13),)
@@ -182,6 +183,40 @@ def cpu_count(roots: Roots) -> Check:
         f"{count} CPUs are more than the engine's {LARGEST_CPU_COUNT}",
         f"boot with nr_cpus={LARGEST_CPU_COUNT}, or leave this node to the stock scheduler",
     )
+
+
+def topology_size(roots: Roots) -> Check:
+    """Check that the NUMA nodes and last-level caches are within the engine's limits.
+
+    The engine counts the caches of level 3 by node and socket, and those of level 2 where a CPU
+    has no other (scx_utils 1.1.4, topology.rs). So a virtual machine that shows no cache of level 3
+    has one for each core. Its arrays have a fixed size (scx_layered 1.1.4, bpf/intf.h).
+    """
+    name = "topology_size"
+    nodes = tuple((roots.sys / "devices/system/node").glob("node[0-9]*"))
+    caches = {_last_level_cache(roots, cpu) for cpu in _cpus(roots, "online")}
+    counts = f"{len(nodes)} NUMA nodes and {len(caches)} last-level caches"
+    limits = f"{LARGEST_NODE_COUNT} and {LARGEST_CACHE_COUNT}"
+    if len(nodes) <= LARGEST_NODE_COUNT and len(caches) <= LARGEST_CACHE_COUNT:
+        return ok(name, f"{counts}, at most {limits}")
+    return failed(
+        name,
+        f"{counts} are more than the engine's {limits}",
+        "have the virtual machine show the host's caches, boot with numa=off or fewer nodes by the "
+        "firmware, or leave this node to the stock scheduler",
+    )
+
+
+def _last_level_cache(roots: Roots, cpu: int) -> tuple[str, ...]:
+    """Return what tells the engine's cache of a CPU from others."""
+    own = roots.sys / f"devices/system/cpu/cpu{cpu}"
+    socket = read_line(own / "topology/physical_package_id") or ""
+    node = next((path.name for path in own.glob("node[0-9]*")), "")
+    for index in (3, 2):
+        shared = read_line(own / f"cache/index{index}/shared_cpu_list")
+        if shared is not None:
+            return node, socket, shared
+    return node, socket
 
 
 def isolcpus(roots: Roots) -> Check:

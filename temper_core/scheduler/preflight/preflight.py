@@ -31,6 +31,7 @@ KERNEL_CHECKS: tuple[Callable[[Roots], Check], ...] = (
     kernel_checks.cpus_online,
     kernel_checks.cpus_contiguous,
     kernel_checks.cpu_count,
+    kernel_checks.topology_size,
     kernel_checks.isolcpus,
     node_checks.privileges,
     node_checks.resctrl,

@@ -102,6 +102,32 @@ def test_each_thing_that_is_wrong_fails_its_own_check_with_a_remedy(node, name, 
     assert name in hold.detail
 
 
+@pytest.mark.parametrize(("index", "state"), [(3, "ok"), (2, "failed")])
+def test_more_caches_than_the_engine_has_room_for_fail_their_check(node, index, state):
+    node.put("sys/devices/system/cpu/online", "0-69\n")
+    for cpu in range(70):
+        folder = f"sys/devices/system/cpu/cpu{cpu}"
+        node.put(f"{folder}/topology/physical_package_id", "0\n")
+        node.put(f"{folder}/cache/index2/shared_cpu_list", f"{cpu}\n")
+        node.put(
+            f"{folder}/cache/index{index}/shared_cpu_list", f"{cpu if index == 2 else cpu // 35}\n"
+        )
+
+    checks, _ = look(node)
+
+    assert checks["topology_size"].state == state
+
+
+def test_more_numa_nodes_than_the_engine_has_room_for_fail_their_check(node):
+    for number in range(33):
+        node.put(f"sys/devices/system/node/node{number}/cpulist", "\n")
+
+    checks, _ = look(node)
+
+    assert checks["topology_size"].state == "failed"
+    assert "33 NUMA nodes" in checks["topology_size"].detail
+
+
 HARMLESS = [
     ("isolcpus", "proc/cmdline", "isolcpus=nohz,2-3\n", "ok"),
     ("isolcpus", "cgroup/cpuset.cpus.isolated", "2-3\n", "warning"),
