@@ -32,6 +32,18 @@ def test_nothing_is_left_of_a_capture_whose_helper_is_killed(captures, context, 
     assert context.recorded[-1][0] == "trace_failed"
 
 
+def test_a_failed_capture_is_deleted_from_the_list(captures, context, finish):
+    begun = captures.begin(TraceRequest(seconds=LONG_S), "me")
+    kill(captures.running.helper.pid)
+    finish(captures, begun["id"])
+
+    assert captures.delete(begun["id"], "me")
+
+    assert captures.documents() == []
+    assert context.recorded[-1] == ("trace_deleted", begun["id"], "asked by me")
+    assert not captures.delete(begun["id"], "me")
+
+
 @pytest.mark.usefixtures("bpf")
 def test_nothing_is_left_of_a_capture_whose_agent_is_killed(context, tmp_path):
     process = agent(tmp_path, seconds=LONG_S)

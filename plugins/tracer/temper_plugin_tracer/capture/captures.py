@@ -160,11 +160,15 @@ class Captures:
             return True
 
     def delete(self, capture: str, by: str) -> bool:
-        """Delete a finished capture. Return whether there was one. Raises OSError."""
+        """Delete a finished or failed capture. Return whether there was one. Raises OSError."""
         with self._lock:
-            if self.store.trace(capture) is None:
+            self.settle()
+            if self._failed is not None and self._failed["id"] == capture:
+                self._failed = None
+            elif self.store.trace(capture) is not None:
+                self.store.remove(capture)
+            else:
                 return False
-            self.store.remove(capture)
             self._record(DELETED, capture, f"asked by {by}")
             return True
 

@@ -60,7 +60,7 @@ def endpoints(captures: Captures) -> Iterable[Endpoint]:
             "delete-trace",
             "DELETE",
             "/trace/{id}",
-            "End a capture that runs and keep what there is, or delete a finished one.",
+            "End a capture that runs and keep what there is, or delete a finished or failed one.",
             doors.delete,
             acts=True,
             parameters=_ID,

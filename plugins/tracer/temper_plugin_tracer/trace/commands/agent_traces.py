@@ -49,7 +49,7 @@ def entry(capture: str, settings: Settings) -> Row:
 
 
 def delete(capture: str, settings: Settings) -> Row:
-    """End a running capture, or delete a finished one. Raises as ``ask_agent``."""
+    """End a running capture, or delete one that is over. Raises as ``ask_agent``."""
     path = f"/trace/{capture}"
     return _table(ask_agent(path, method="DELETE", settings=settings), path)
 

@@ -1,4 +1,4 @@
-"""``temper trace delete``: end a capture that runs, or delete a finished one."""
+"""``temper trace delete``: end a capture that runs, or delete a finished or failed one."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from temper_plugin_tracer.trace.commands import agent_traces
 @click.argument("trace")
 @settings_option
 def command(trace: str, settings_path: Path | None) -> None:
-    """End the capture TRACE if it runs, and keep what there is. Delete it if it is finished."""
+    """End the capture TRACE if it runs, and keep what there is. Delete it if it is over."""
     settings = read_settings(settings_path)
     known = text(agent_traces.entry(trace, settings), "id")
     answer = agent_traces.delete(known, settings)
