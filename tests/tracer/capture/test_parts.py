@@ -324,7 +324,7 @@ def test_a_name_that_is_no_id_is_no_trace(tmp_path, name):
     assert kept(tmp_path, 1).trace(name) is None
 
 
-@pytest.mark.parametrize("cgroup", ["a\0b", "a\ud800b", "../..", "/"])
+@pytest.mark.parametrize("cgroup", ["a\0b", "a\ud800b", "../.."])
 def test_a_cgroup_of_an_impossible_name_is_not_there(tmp_path, cgroup):
     (tmp_path / "self").mkdir()
     (tmp_path / "self/mountinfo").write_text(f"1 1 0:1 / {tmp_path} rw - cgroup2 none rw\n")
@@ -340,6 +340,12 @@ def test_a_cpu_that_the_node_has_not_is_refused():
     with pytest.raises(InputError, match="the node has no CPU 7: it has 2, up to 1"):
         chooser.choose(TraceRequest(cpus=(0, 7)))
     assert chooser.choose(TraceRequest(cpus=(1,))).cpus == (1,)
+
+
+@pytest.mark.parametrize("root", ["/", "//"])
+def test_the_root_of_the_cgroups_is_told_as_the_whole_node(root):
+    with pytest.raises(InputError, match="root of all cgroups: the whole node is captured"):
+        Chooser(None).choose(TraceRequest(cgroup=root))
 
 
 def test_a_thread_that_was_never_looked_at_belongs_where_its_process_does():

@@ -43,6 +43,11 @@ class Chooser:
         if request.pod:
             return self._of_pod(request)
         if request.cgroup:
+            if not request.cgroup.strip("/"):
+                raise InputError(
+                    f"{request.cgroup!r} is the root of all cgroups: the whole node is captured "
+                    "where no cgroup is named"
+                )
             cgroups = self._cgroups([request.cgroup])
             if not cgroups:
                 raise InputError(f"there is no cgroup {request.cgroup!r} in the unified hierarchy")
