@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from temper_plugin_tracer.trace.perfetto.reader import PerfettoTrace
+from temper_plugin_tracer.trace.reading import PERFETTO
 from tests.own_host import ENVIRONMENT, TEMPER, until
 from tests.patience import PATIENCE_S
 
@@ -119,6 +120,39 @@ def test_a_copy_of_which_nothing_arrives_fails_and_leaves_no_file(cluster):
     assert told.returncode == 3
     assert "temper: temper-agent-x: failed without a message" in told.stderr
     assert not list(cluster.folder.glob("*.pftrace")) + list(cluster.folder.glob(".*.partial"))
+
+
+def test_a_trace_is_printed(cluster):
+    command = [TEMPER, "k8s", "trace", "web", "--seconds", "0.5", "--out", "-"]
+    told = subprocess.run(
+        command, capture_output=True, check=True, env=cluster.environment, cwd=cluster.folder
+    )
+
+    assert told.stdout.startswith(PERFETTO)
+    assert b"node-a: trace " in told.stderr
+    assert not list(cluster.folder.glob("-*"))
+
+
+def test_a_trace_that_cannot_be_copied_stays_and_the_way_to_it_is_told(cluster):
+    told = cluster.trace("web", "--seconds", "0.5", "--out", "/dev/full")
+
+    assert told.returncode == 2
+    assert "/dev/full: No space left on device; the agent keeps the trace" in told.stderr
+    fetching = "kubectl exec --namespace=temper temper-agent-x -- temper trace fetch"
+    assert fetching in told.stderr
+    assert told.stderr.endswith("--out=- > FILE\n")
+
+
+@pytest.mark.parametrize("words", [("trace", "web"), ("trace-compare", "web", "web")])
+def test_nothing_is_captured_for_a_file_that_cannot_be_written(lone, words):
+    for name in ("web.pftrace", "2-web.pftrace"):
+        (lone.folder / name).mkdir()
+
+    told = lone.temper(*words)
+
+    assert told.returncode == 2
+    assert told.stderr.endswith("web.pftrace: is a directory\n")
+    assert not (lone.folder / "log").exists()
 
 
 def test_ctrl_c_ends_the_recording_and_what_there_is_is_copied(cluster, host, settings):

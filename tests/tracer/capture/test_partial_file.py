@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from temper_core import InputError
-from temper_plugin_tracer.trace.commands.partial_file import written_whole
+from temper_plugin_tracer.trace.commands.partial_file import refuse_unwritable, written_whole
 
 CONTENT = b"a trace" * 10_000
 
@@ -91,6 +91,23 @@ def test_a_link_to_a_file_is_refused(tmp_path, target):
 def test_a_directory_is_refused_in_one_line(tmp_path):
     with pytest.raises(InputError, match="directory"):
         write(tmp_path)
+
+
+def test_the_question_leaves_everything_as_it_is(tmp_path):
+    out = tmp_path / "out.pftrace"
+
+    refuse_unwritable(out)
+
+    assert not list(tmp_path.iterdir())
+    out.write_bytes(b"before")
+    refuse_unwritable(out)
+    assert out.read_bytes() == b"before"
+
+
+def test_the_question_opens_no_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+
+    refuse_unwritable(tmp_path / "pipe")  # opening it would wait for a reader
 
 
 def test_nothing_stays_when_the_block_raises(tmp_path):

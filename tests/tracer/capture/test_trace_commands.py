@@ -1,6 +1,8 @@
 """``temper trace`` against a real agent on a host of the test's own."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import time
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from temper_core import ask_agent, load_settings
+from temper_plugin_tracer.trace.reading import PERFETTO
 from tests.own_host import ENVIRONMENT, TEMPER, until
 from tests.patience import PATIENCE_S
 from tests.tracer.capture.conftest import agent_on, own_host
@@ -166,6 +169,68 @@ def test_what_makes_no_sense_is_refused(lasting, words, message):
     run = host.temper("trace", *words, "--settings", str(settings))
     assert run.returncode == 2
     assert message in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("none/x.pftrace", "none/x.pftrace: No such file or directory"),
+        ("file/x.pftrace", "file/x.pftrace: Not a directory"),
+        ("link", "link: is a link; name the file itself"),
+        ("link-to-directory", "is a directory"),
+        (".", "is a directory"),
+    ],
+)
+def test_a_trace_that_cannot_be_written_is_not_recorded(lasting, tmp_path, out, message):
+    host, settings = lasting
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "link-to-directory").symlink_to(tmp_path)
+    words = ("trace", "capture", "--out", str(tmp_path / out), "--settings", str(settings))
+    run = host.temper(*words)
+    assert run.returncode == 2
+    assert message in run.stderr.splitlines()[-1]
+    assert asked(settings, "/traces")["traces"] == []
+
+
+@pytest.mark.parametrize("words", [("--output", "json"), ()])
+def test_a_trace_is_not_recorded_for_a_terminal_or_beside_json(lasting, words):
+    host, settings = lasting
+    command = ("trace", "capture", "--out", "-", *words, "--settings", str(settings))
+    terminal, stdout = pty.openpty()
+    run = subprocess.run(
+        host.command(TEMPER, *command),
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    for descriptor in (terminal, stdout):
+        os.close(descriptor)
+    assert run.returncode == 2
+    assert ("a document of --output" if words else "not for a terminal") in run.stderr
+    assert asked(settings, "/traces")["traces"] == []
+
+
+def test_a_captured_trace_is_printed(host, settings):
+    words = ("trace", "capture", "--seconds", "0.5", "--out", "-", "--settings", str(settings))
+    run = subprocess.run(
+        host.command(TEMPER, *words), capture_output=True, check=True, env=ENVIRONMENT
+    )
+    [entry] = asked(settings, "/traces")["traces"]
+    assert len(run.stdout) == entry["bytes"]
+    assert run.stdout.startswith(PERFETTO)
+    assert b"of the whole node" in run.stderr
+
+
+def test_a_trace_that_cannot_be_copied_is_kept_and_the_way_to_it_is_told(host, settings):
+    words = ("trace", "capture", "--seconds", "0.5", "--out", "/dev/full")
+    run = host.temper(*words, "--settings", str(settings))
+    [entry] = asked(settings, "/traces")["traces"]
+    assert run.returncode == 2
+    assert "/dev/full: No space left on device; the agent keeps the trace" in run.stderr
+    assert f"temper trace fetch {entry['id']} --out FILE --settings {settings}" in run.stderr
 
 
 def test_a_capture_whose_client_is_killed_is_kept_by_the_agent(host, settings, tmp_path):

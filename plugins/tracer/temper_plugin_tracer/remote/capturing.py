@@ -1,5 +1,6 @@
 """A capture by the agent in a pod: begun, waited for, and copied."""
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -11,8 +12,8 @@ import click
 from temper_core import MachineError, TemperError
 from temper_core.console import Progress, held_interruptions, is_interrupted
 from temper_core.observed import number, rows, text
-from temper_kube.kubectl import AgentPod, RemoteCommand
-from temper_plugin_tracer.trace.commands.partial_file import written_whole
+from temper_kube.kubectl import PROGRAM, AgentPod, RemoteCommand
+from temper_plugin_tracer.trace.commands.destination import opened, still_kept
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar
 
 LOOK_EVERY_S = 0.2
@@ -48,28 +49,34 @@ def fetch(agent: AgentPod, entry: Row, out: Path, shown: Callable[[str], None]) 
     """Copy a finished trace to *out*, which appears when it is whole. Return its size in bytes.
 
     A copy that breaks off goes on where it ended. Raises InputError if *out* cannot be written,
-    MachineError if the agent sends nothing more.
+    MachineError if the agent sends nothing more. Both name the command that fetches the trace.
     """
     size, capture_id = int(number(entry, "bytes") or 0), text(entry, "id")
     if size > LARGEST_TRACE_BYTES:
         raise MachineError(f"{agent.name} has a trace of {size >> 20} MiB: is its version another?")
-    with written_whole(out) as file:
+    words = ("trace", "fetch", capture_id, "--out=-")
+    with still_kept(capture_id, f"{_in_shell(agent, words)} > FILE"), opened(out) as write_out:
         offset = received = 0
 
         def write(piece: bytes) -> None:
             nonlocal received
-            file.write(piece)
+            write_out(piece)
             received += len(piece)
             if received > size:
                 raise MachineError(f"{agent.name} sends more than the {size} bytes of the trace")
             shown(f"fetched {received / MIB:.1f} of {size / MIB:.1f} MiB")
 
         while offset < size:
-            words = ("trace", "fetch", capture_id, "--out=-", f"--offset={offset}")
-            offset += agent.copy(words, write)
+            offset += agent.copy((*words, f"--offset={offset}"), write)
         if offset != size:
             raise MachineError(f"the trace {capture_id} has {offset} bytes in place of {size}")
     return size
+
+
+def _in_shell(agent: AgentPod, words: Sequence[str]) -> str:
+    """Return the command for a shell that runs ``temper`` with *words* in the agent's pod."""
+    _, *command = agent.kubectl.exec_words(agent.namespace, agent.name, ("temper", *words))
+    return shlex.join([PROGRAM, *command])
 
 
 def _await(

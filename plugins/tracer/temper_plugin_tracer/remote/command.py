@@ -9,6 +9,7 @@ from temper_kube.kubectl import Kubectl
 from temper_kube.placing import place
 from temper_plugin_tracer.remote import capturing
 from temper_plugin_tracer.remote.options import capture_options
+from temper_plugin_tracer.trace.commands import destination
 from temper_plugin_tracer.trace.commands.progress_bar import in_words
 
 
@@ -18,8 +19,8 @@ from temper_plugin_tracer.trace.commands.progress_bar import in_words
 @click.option("--container", default="", help="Capture this container of the pod only.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file for the trace. NAME.pftrace without it.",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="The file for the trace, - for standard output. NAME.pftrace without it.",
 )
 @output_option
 def command(  # noqa: PLR0913 - one for each option
@@ -45,12 +46,14 @@ def command(  # noqa: PLR0913 - one for each option
     words = [f"--pod={placed.pod}", f"--seconds={seconds}"]
     if container:
         words.append(f"--container={container}")
-    [entry] = capturing.capture([(placed.agent, words)], seconds)
     path = out or Path(f"{placed.pod.rpartition('/')[2]}.pftrace")
+    destination.refuse_unusable(path, output)
+    [entry] = capturing.capture([(placed.agent, words)], seconds)
     progress = Progress()
     capturing.fetch(placed.agent, entry, path, progress.show)
-    progress.end(f"the trace is in {path}")
+    progress.end(destination.arrival(path))
     if output == "json":
         print_json({**entry, "node": placed.node, "file": str(path)})
     else:
-        click.echo(printable(f"{placed.node}: {in_words(entry)}"))
+        is_stdout_taken = path == destination.STANDARD_OUTPUT
+        click.echo(printable(f"{placed.node}: {in_words(entry)}"), err=is_stdout_taken)

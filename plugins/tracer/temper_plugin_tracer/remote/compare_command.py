@@ -13,6 +13,7 @@ from temper_plugin_tracer.remote.options import capture_options
 from temper_plugin_tracer.trace.analysis.report import LEVELS
 from temper_plugin_tracer.trace.commands.analyze import MOST_ROWS, USUAL_ROWS
 from temper_plugin_tracer.trace.commands.compare import show_comparison
+from temper_plugin_tracer.trace.commands.partial_file import refuse_unwritable
 
 
 @click.command("trace-compare")
@@ -54,12 +55,15 @@ def command(  # noqa: PLR0913 - one for each option
     """
     kubectl = Kubectl(kubeconfig, context)
     pods = [place(kubectl, pod, namespace) for pod in (first, second)]
-    entries = _captured(pods, seconds)
-    progress, paths = Progress(), []
-    for number, (placed, entry) in enumerate(zip(pods, entries, strict=True), 1):
-        path = directory / f"{number}-{placed.pod.rpartition('/')[2]}.pftrace"
+    paths = [
+        directory / f"{number}-{placed.pod.rpartition('/')[2]}.pftrace"
+        for number, placed in enumerate(pods, 1)
+    ]
+    for path in paths:
+        refuse_unwritable(path)
+    entries, progress = _captured(pods, seconds), Progress()
+    for placed, entry, path in zip(pods, entries, paths, strict=True):
         capturing.fetch(placed.agent, entry, path, progress.show)
-        paths.append(path)
     progress.end(f"the traces are in {paths[0]} and {paths[1]}")
     show_comparison(*paths, by=by, of=of, top=top, output=output)
 

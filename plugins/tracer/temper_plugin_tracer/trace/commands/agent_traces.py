@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from temper_core import InputError, MachineError, ask_agent
 from temper_core.observed import number, rows, text
-from temper_plugin_tracer.trace.commands.partial_file import written_whole
+from temper_plugin_tracer.trace.commands.destination import Write, opened
 from temper_plugin_tracer.trace.commands.progress_bar import MIB
 
 Row = Mapping[str, Any]
@@ -61,13 +61,13 @@ def fetch(
 
     Raises as ``ask_agent``, and InputError if *out* cannot be written.
     """
-    with written_whole(out) as file:
-        return copy(capture, file.write, settings, shown)
+    with opened(out) as write:
+        return copy(capture, write, settings, shown)
 
 
 def copy(
     capture: str,
-    write: Callable[[bytes], object],
+    write: Write,
     settings: Settings,
     shown: Callable[[str], None] = lambda _: None,
     offset: int = 0,

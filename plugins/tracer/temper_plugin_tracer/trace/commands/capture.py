@@ -1,5 +1,6 @@
 """``temper trace capture``: capture a trace and fetch it."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from temper_core.console import (
 from temper_core.observed import number, text
 from temper_plugin_tracer.capture import bounds
 from temper_plugin_tracer.capture.backend_names import CHOICES
-from temper_plugin_tracer.trace.commands import agent_traces
+from temper_plugin_tracer.trace.commands import agent_traces, destination
 from temper_plugin_tracer.trace.commands.agent_traces import Row, Settings
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar, in_words
 
@@ -62,8 +63,8 @@ UNDER_WAY = frozenset({"recording", "writing"})
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The file for the trace. Without it the trace stays with the agent.",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    help="The file, - for standard output. Without it the trace stays with the agent.",
 )
 @settings_option
 @output_option
@@ -101,15 +102,16 @@ def command(  # noqa: PLR0913 - one for each option
     if backend is not None:
         body["backend"] = backend
     settings = read_settings(settings_path)
+    if out is not None:
+        destination.refuse_unusable(out, output)
     finished = _captured(body, settings)
     if out is not None:
-        progress = Progress()
-        agent_traces.fetch(text(finished, "id"), out, settings, progress.show)
-        progress.end(f"the trace is in {out}")
+        _fetch(text(finished, "id"), out, settings, settings_path)
     if output == "json":
         print_json(finished)
     else:
-        click.echo(printable(in_words(finished)))
+        is_stdout_taken = out == destination.STANDARD_OUTPUT
+        click.echo(printable(in_words(finished)), err=is_stdout_taken)
 
 
 def cpu_list(written: str) -> list[int]:
@@ -134,6 +136,17 @@ def _captured(body: Mapping[str, object], settings: Settings) -> Row:
     if text(entry, "state") == "failed":
         raise MachineError(f"nothing was captured: {text(entry, 'reason')}")
     return entry
+
+
+def _fetch(capture: str, out: Path, settings: Settings, settings_path: Path | None) -> None:
+    """Copy the trace to *out*. Whatever fails, the trace is with the agent."""
+    words = ["temper", "trace", "fetch", capture, "--out", "FILE"]
+    if settings_path is not None:
+        words += ["--settings", str(settings_path)]
+    progress = Progress()
+    with destination.still_kept(capture, shlex.join(words)):
+        agent_traces.fetch(capture, out, settings, progress.show)
+    progress.end(destination.arrival(out))
 
 
 def _awaited(capture: str, settings: Settings) -> Row:

@@ -7,8 +7,7 @@ import click
 from temper_core import InputError
 from temper_core.console import Progress, print_bytes, read_settings, settings_option
 from temper_plugin_tracer.trace.commands import agent_traces
-
-STANDARD_OUTPUT = "-"
+from temper_plugin_tracer.trace.commands.destination import STANDARD_OUTPUT
 
 
 @click.command("fetch")
@@ -28,7 +27,7 @@ STANDARD_OUTPUT = "-"
 def command(trace: str, out: Path | None, offset: int, settings_path: Path | None) -> None:
     """Copy the finished TRACE from the agent into a file."""
     settings = read_settings(settings_path)
-    is_printed = str(out) == STANDARD_OUTPUT
+    is_printed = out == STANDARD_OUTPUT
     if offset and not is_printed:
         raise InputError("--offset is only for --out -")
     capture = agent_traces.entry(trace, settings)["id"]

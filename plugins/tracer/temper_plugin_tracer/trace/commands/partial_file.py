@@ -1,5 +1,6 @@
 """Files that appear when they are whole."""
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -26,11 +27,33 @@ def written_whole(out: Path) -> Iterator[IO[bytes]]:
         with _written_itself(handle, out) as file:
             yield file
         return
+    with _beside(out) as (partial, file):
+        yield file
+        file.close()
+        partial.replace(out)
+
+
+def refuse_unwritable(out: Path) -> None:
+    """Raise InputError if ``written_whole`` cannot write *out* as things are. Nothing changes."""
+    handle = _special(out)
+    if handle is None:
+        with _beside(out):
+            return
+    try:
+        # A pipe is not opened: its reader would take that for the whole trace.
+        if not os.access(f"/proc/self/fd/{handle}", os.W_OK):
+            raise InputError(f"{out}: {os.strerror(errno.EACCES)}")
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _beside(out: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Open a file in the directory of *out*, which is removed if it still has its name."""
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=_private) as file:
-            yield file
-        partial.replace(out)
+            yield partial, file
     except OSError as error:
         raise InputError(f"{out}: {error.strerror}") from error
     finally:
@@ -77,11 +100,14 @@ def _end_of_link(link: int, out: Path) -> int:
 
 
 def _of_own(handle: int, out: Path) -> int:
-    """Return *handle*. Close it and raise InputError if its file is a third user's."""
-    user = os.fstat(handle).st_uid
-    if user in {0, os.geteuid()}:
+    """Return *handle*. Close it and raise InputError for a directory or a third user's file."""
+    status = os.fstat(handle)
+    user, is_directory = status.st_uid, stat.S_ISDIR(status.st_mode)
+    if user in {0, os.geteuid()} and not is_directory:
         return handle
     os.close(handle)
+    if is_directory:
+        raise InputError(f"{out}: is a directory")
     raise InputError(
         f"{out}: is no file, and belongs to user {user}, who would read what is private"
     )
