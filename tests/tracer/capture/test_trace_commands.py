@@ -61,6 +61,7 @@ def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path
     [entry] = json.loads(trace(host, settings, "list", "--output", "json"))
     assert out.stat().st_size == entry["bytes"]
     assert entry["id"] in trace(host, settings, "list")
+    assert_offset_beyond_the_end_is_refused(host, settings, entry)
     copy = tmp_path / "copy.pftrace"
     trace(host, settings, "fetch", entry["id"], "--out", str(copy))
     assert copy.read_bytes() == out.read_bytes()
@@ -71,6 +72,15 @@ def test_a_trace_is_captured_listed_fetched_and_deleted(host, settings, tmp_path
         kinds.replace('"', " ").split()
     )
     assert "trace backend bpf" in host.temper("doctor", "--settings", str(settings)).stdout
+
+
+def assert_offset_beyond_the_end_is_refused(host, settings, entry):
+    for offset in (entry["bytes"] + 1, 10**20):
+        words = ("fetch", entry["id"], "--out", "-", "--offset", str(offset))
+        run = host.temper("trace", *words, "--settings", str(settings))
+        assert (run.returncode, run.stdout) == (2, "")
+        where = f"--offset {offset} is beyond the end of the trace {entry['id']}"
+        assert run.stderr == f"temper: {where}, which has {entry['bytes']} bytes\n"
 
 
 def test_the_flight_recorder_is_started_shown_and_written(host, settings):

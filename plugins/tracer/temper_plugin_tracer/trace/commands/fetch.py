@@ -6,6 +6,7 @@ import click
 
 from temper_core import InputError
 from temper_core.console import Progress, print_bytes, read_settings, settings_option
+from temper_core.observed import number, text
 from temper_plugin_tracer.trace.commands import agent_traces
 from temper_plugin_tracer.trace.commands.destination import STANDARD_OUTPUT
 
@@ -30,7 +31,11 @@ def command(trace: str, out: Path | None, offset: int, settings_path: Path | Non
     is_printed = out == STANDARD_OUTPUT
     if offset and not is_printed:
         raise InputError("--offset is only for --out -")
-    capture = agent_traces.entry(trace, settings)["id"]
+    entry = agent_traces.entry(trace, settings)
+    capture, whole = text(entry, "id"), number(entry, "bytes")
+    if whole is not None and offset > whole:
+        where = f"--offset {offset} is beyond the end of the trace {capture}"
+        raise InputError(f"{where}, which has {whole:.0f} bytes")
     if is_printed:
         agent_traces.copy(capture, print_bytes, settings, offset=offset)
         return
