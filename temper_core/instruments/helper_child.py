@@ -20,6 +20,7 @@ from temper_core.instruments import helper_launcher
 from temper_core.instruments.family_pace import FamilyLook
 from temper_core.instruments.helper_family import MARK, HelperFamily, read_stat
 from temper_core.instruments.helper_order import HelperOrder
+from temper_core.instruments.memory_kills import killer_in_words, memory_kills
 from temper_core.records.instruments import MIB
 
 READ_BYTES = 65_536
@@ -54,6 +55,8 @@ class HelperChild:
     result_pipe: int
     words_pipe: int
     deadline: float
+    kills_before: int | None = None
+    """The count of ``memory_kills`` before it started."""
     cpu_s: float = 0.0
     memory_bytes: int = 0
     reason: str = ""
@@ -163,12 +166,16 @@ class HelperChild:
         if code == -signal.SIGXCPU or is_at_limit:
             return f"used more than its {cpu_s} s of CPU time"
         if code < 0:
-            hint = ": perhaps memory ran out" if code == -signal.SIGKILL else ""
-            return f"was ended by {_signal_name(-code)}{hint}{self._last_words()}"
+            return f"was ended by {_signal_name(-code)}{self._sender(-code)}{self._last_words()}"
         error = self._error()
         if error:
             return error
         return f"ended with exit code {code} and without a result{self._last_words()}"
+
+    def _sender(self, number: int) -> str:
+        if number != signal.SIGKILL:
+            return ""
+        return f", {killer_in_words(self.kills_before, memory_kills(self.family.proc))}"
 
     def _error(self) -> str:
         with suppress(ValueError, RecursionError):
@@ -189,6 +196,7 @@ def spawn_helper(order: HelperOrder, clock: Callable[[], float] = time.monotonic
 
     The kernel ends it with the calling *thread*, which must live as long as the agent.
     """
+    kills = memory_kills(PROC)
     with ExitStack() as undo, ExitStack() as closing:
         try:
             request = _file_of(order.text())
@@ -212,7 +220,7 @@ def spawn_helper(order: HelperOrder, clock: Callable[[], float] = time.monotonic
     stat = read_stat(PROC, process.pid)
     family = HelperFamily(process.pid, mark, stat.start_ticks if stat is not None else 0)
     deadline = clock() + order.bounds.seconds
-    return HelperChild(order, process, family, pidfd, result, words, deadline)
+    return HelperChild(order, process, family, pidfd, result, words, deadline, kills)
 
 
 def _start(request: int, result: int, words: int, mark: str) -> "subprocess.Popen[bytes]":
