@@ -4,10 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from temper_plugin_tracer.trace.analysis.analyzer import WakeAnalyzer
 from temper_plugin_tracer.trace.analysis.known import Known
 from temper_plugin_tracer.trace.events import PREEMPTED, Kind
 from tests.tracer.trace.scenes import (
     analyzed,
+    blocks_of,
     events,
     flagged,
     handler,
@@ -152,6 +154,19 @@ def test_true_events_give_what_the_slow_analysis_gives(block, size):
 )
 def test_the_events_of_some_cpus_give_what_the_slow_analysis_gives(block, size, recorded):
     assert_equal(block, size, recorded)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(true_events(), any_events()), st.sampled_from([1, 5, 1 << 16]))
+def test_the_slowest_wake_ups_of_some_threads_are_those_of_all_without_the_others(block, size):
+    every = analyzed(block, size=size, slowest=len(block))
+    some = WakeAnalyzer(slowest=3, is_asked=lambda tid: bool(tid % 2))
+    for part in blocks_of(block, size):
+        some.add(part)
+
+    tids = every.threads.tids
+    wanted = [wake for wake in every.slowest.all() if tids[wake.row] % 2]
+    assert list(some.slowest.all()) == wanted[:3]
 
 
 @settings(max_examples=40, deadline=None)

@@ -48,6 +48,72 @@ def test_only_the_subjects_asked_for_are_told():
     assert all("perf" in one["name"] for one in report["subjects"]["thread"])
 
 
+def slowest(*options):
+    """Return moment and thread of the slowest wake-ups that are told."""
+    report = json.loads(run(analyze, *options, "--output", "json"))
+    return [(one["at_ns"], one["woken"]) for one in report["slowest"]]
+
+
+def test_of_some_threads_as_many_slowest_wake_ups_are_told_as_of_all():
+    every = slowest(SAMPLE, "--top", "5000")
+    others = [one for one in every[:3] if "perf" not in one[1]]
+
+    assert others
+    assert (
+        slowest(SAMPLE, "--of", "perf", "--top", "3")
+        == [one for one in every if "perf" in one[1]][:3]
+    )
+
+
+@pytest.fixture
+def two_pods(tmp_path):
+    """A trace of two pods with a thread each. The thread of shop/web-0 waits longer."""
+    path = tmp_path / "two.pftrace"
+    names = {10: "mysqld", 13: "nginx", 99: "x"}
+    with path.open("wb") as out:
+        writer = TraceWriter(out)
+        writer.machine(TracedMachine(("Linux", "6.18", "1", "x86_64"), (0, 1)), {6: 1_000})
+        threads = [
+            TracedThread(10, 10, "mysqld", "mysqld", "shop/mysql-0", "workers", "high", "high"),
+            TracedThread(13, 13, "nginx", "nginx", "shop/web-0"),
+        ]
+        writer.threads(threads, 1_000)
+        waits = [switch(1_000, 0, 0, 99), switch(1_300, 0, 99, 10), switch(1_900, 0, 10, 13)]
+        writer.events(0, events(*waits), names)
+        wakes = [switch(1_000, 1, 0, 98), wake(1_100, 98, 10, 0, 1), wake(1_200, 98, 13, 0, 1)]
+        writer.events(1, events(*wakes), names)
+        writer.facts(CaptureFacts("n", 1.0, "bpf"))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("by", "of", "woken"),
+    [
+        ("pod", "shop/mysql", ["mysqld[10]"]),
+        ("group", "workers", ["mysqld[10]"]),
+        ("layer", "high", ["mysqld[10]"]),
+        ("process", "nginx", ["nginx[13]"]),
+        ("thread", "[13]", ["nginx[13]"]),
+        ("thread", "shop/mysql", []),
+    ],
+)
+def test_the_slowest_wake_ups_are_of_the_subjects_that_are_asked_for(two_pods, by, of, woken):
+    options = (two_pods, "--by", by, "--of", of, "--top", "1")
+
+    assert [thread for _, thread in slowest(*options)] == woken
+
+
+def test_table_and_page_have_the_slowest_wake_ups_of_the_subject_only(two_pods):
+    options = (two_pods, "--by", "pod", "--of", "shop/mysql", "--top", "1")
+
+    table = run(analyze, *options).partition("slowest wake-ups")[2]
+    page = run(analyze, *options, "--output", "html").partition("Slowest wake-ups")[2]
+
+    for told in (table, page.partition("<h2>")[0]):
+        assert "mysqld[10]" in told
+        assert "nginx[13]" not in told
+
+
 def test_a_trace_of_temper_is_told_with_pods_siblings_and_the_plan(tmp_path):
     path = tmp_path / "x.pftrace"
     threads = [

@@ -11,7 +11,7 @@ from temper_plugin_tracer.trace.analysis.parties import (
 from temper_plugin_tracer.trace.analysis.threads import ThreadTable
 from temper_plugin_tracer.trace.roster import TracedThread
 
-__all__ = ["Names"]
+__all__ = ["Names", "Subjects"]
 
 REAL_TIME_BELOW = 100
 """Kernel priorities below it belong to real-time threads (MAX_RT_PRIO)."""
@@ -46,12 +46,11 @@ _PLAIN = {
 }
 
 
-class Names:
-    """The names of the threads of a trace."""
+class Subjects:
+    """The names of the threads of a trace, and of what they are summed by."""
 
-    def __init__(self, threads: Iterable[TracedThread], table: ThreadTable) -> None:
+    def __init__(self, threads: Iterable[TracedThread]) -> None:
         self._known = {thread.tid: thread for thread in threads}
-        self._table = table
 
     def thread(self, tid: int) -> TracedThread:
         """Return what the trace knows of a thread."""
@@ -66,6 +65,14 @@ class Names:
         if own and level == "group" and thread.pod:
             own = f"{thread.pod} {own}"
         return own or thread.process or thread.name or f"?[{tid}]"
+
+
+class Names(Subjects):
+    """The names of a report: of subjects, wakers and parties."""
+
+    def __init__(self, threads: Iterable[TracedThread], table: ThreadTable) -> None:
+        super().__init__(threads)
+        self._table = table
 
     def place(self, tid: int) -> str:
         """Return pod or process and layer of a thread."""

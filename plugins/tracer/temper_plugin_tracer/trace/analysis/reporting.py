@@ -9,20 +9,17 @@ from attrs import define, frozen
 from temper_plugin_tracer.trace.analysis.analyzer import Analyzer
 from temper_plugin_tracer.trace.analysis.names import Names
 from temper_plugin_tracer.trace.analysis.pairs import CODE_BITS, PairSums
-from temper_plugin_tracer.trace.analysis.parties import PartyKind, kind_of
 from temper_plugin_tracer.trace.analysis.report import (
     LEVELS,
     Distribution,
     Edge,
-    Link,
     Report,
     Share,
-    SlowWakeUp,
     Subject,
-    percentages,
 )
+from temper_plugin_tracer.trace.analysis.shares import shares_of
 from temper_plugin_tracer.trace.analysis.slices import powers, quantile_ns
-from temper_plugin_tracer.trace.analysis.slowest import SlowWake
+from temper_plugin_tracer.trace.analysis.slow_wake_ups import slow_wake_ups
 from temper_plugin_tracer.trace.analysis.threads import Integers
 from temper_plugin_tracer.trace.roster import TracedThread
 
@@ -31,7 +28,6 @@ __all__ = ["PARTY_LEVELS", "Wanted", "report_of"]
 PARTY_LEVELS = ("thread", "group", "pod", "layer")
 """Levels at which the parties of a wait are reported."""
 USUAL_ROWS = 20
-OTHERS = "(others)"
 PartyShares = dict[str, tuple[Share, ...]]
 
 
@@ -81,7 +77,7 @@ def report_of(
         folded=analyzer.blockers.folded + analyzer.sharers.folded,
         subjects={level: maker.subjects(level) for level in LEVELS},
         edges=maker.edges(),
-        slowest=tuple(maker.slow(wake) for wake in analyzer.slowest.all()),
+        slowest=slow_wake_ups(analyzer, maker.names, wanted.rows),
     )
 
 
@@ -127,19 +123,6 @@ class _Maker:
         ordered = sorted(wanted, key=lambda edge: (-edge.waits_ns, edge.waker, edge.woken))
         return tuple(ordered[: self.wanted.rows])
 
-    def slow(self, wake: SlowWake) -> SlowWakeUp:
-        """Return a slow wake-up with names."""
-        tid, begin_ns = int(self.analyzer.threads.tids[wake.row]), self.analyzer.begin_ns or 0
-        chain, woken = [], self.names.of(tid, "thread")
-        for waker_tid, ns, wait_ns in wake.links:
-            waker = self.names.waker(waker_tid)
-            chain.append(Link(waker, woken, ns - begin_ns, wait_ns if wait_ns >= 0 else None))
-            woken = waker
-        sums = dict(wake.parties)
-        blockers = self._named(sums, "thread", [tid])
-        name = self.names.of(tid, "thread")
-        return SlowWakeUp(name, wake.began_ns - begin_ns, wake.ns, wake.cpu, blockers, tuple(chain))
-
     def _subject(
         self, level: str, name: str, rows: Integers, blockers: PartyShares, sharers: PartyShares
     ) -> Subject:
@@ -180,36 +163,14 @@ class _Maker:
             found[number][code] += ns
         tids = self.analyzer.threads.tids
         return [
-            {level: self._named(parties, level, tids[rows].tolist()) for level in PARTY_LEVELS}
+            {
+                level: shares_of(self.names, parties, level, tids[rows].tolist(), self.wanted.rows)
+                for level in PARTY_LEVELS
+            }
             if parties
             else {}
             for parties, rows in zip(found, map(list, groups), strict=True)
         ]
-
-    def _named(
-        self, parties: Mapping[int, int], level: str, tids: Sequence[int]
-    ) -> tuple[Share, ...]:
-        """Return the parties at *level*, largest first. Those beyond the rows are one of them."""
-        sums: Counter[tuple[str, str]] = Counter()
-        example: dict[tuple[str, str], int] = {}
-        for code, ns in parties.items():
-            name = self.names.party(code, level)
-            if level != "thread" and name[1] != "engine" and kind_of(code) is PartyKind.THREAD:
-                name = (name[0], "threads")
-            sums[name] += ns
-            example.setdefault(name, code)
-        ordered = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-        shown, rest = ordered[: self.wanted.rows], ordered[self.wanted.rows :]
-        if rest:
-            shown.append(((OTHERS, "others"), sum(ns for _, ns in rest)))
-        percents = percentages([ns for _, ns in shown])
-        return tuple(
-            Share(name, kind, ns, percent, self._relation(tids, example.get((name, kind))))
-            for ((name, kind), ns), percent in zip(shown, percents, strict=True)
-        )
-
-    def _relation(self, tids: Sequence[int], code: int | None) -> str:
-        return "" if code is None else self.names.relation(tids, code)
 
 
 def _distribution(

@@ -1,10 +1,11 @@
 """The slowest wake-ups of a trace, with the parties on the CPU and the wake-ups before them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from attrs import evolve, frozen
+from numpy.typing import NDArray
 
 from temper_plugin_tracer.trace.analysis.accounts import EndedWaits
 from temper_plugin_tracer.trace.analysis.history import History, Op
@@ -14,7 +15,7 @@ from temper_plugin_tracer.trace.analysis.threads import WAITING, Integers
 from temper_plugin_tracer.trace.analysis.timeline import Timeline
 from temper_plugin_tracer.trace.analysis.wakes import Wakes
 
-__all__ = ["SlowWake", "SlowestWakes"]
+__all__ = ["SlowWake", "SlowestWakes", "every_thread"]
 
 
 @frozen
@@ -39,11 +40,21 @@ class SlowWake:
     links: tuple[tuple[int, int, int], ...]
 
 
-class SlowestWakes:
-    """The *most* slowest of all wake-ups. Of equal ones, those of earlier moments and rows."""
+def every_thread(_: int) -> bool:
+    """Return True: the wake-ups of all threads are asked for."""
+    return True
 
-    def __init__(self, most: int) -> None:
+
+class SlowestWakes:
+    """The *most* slowest wake-ups of the threads that are asked for, by their thread ids.
+
+    Of equal ones, those of earlier moments and rows.
+    """
+
+    def __init__(self, most: int, is_asked: Callable[[int], bool] = every_thread) -> None:
         self._most = most
+        self._is_asked = is_asked
+        self._asked: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._found: list[SlowWake] = []
         self._keys: Integers = np.zeros(0, np.int64)
         self._sums: Integers = np.zeros(0, np.int64)
@@ -51,6 +62,11 @@ class SlowestWakes:
     def all(self) -> tuple[SlowWake, ...]:
         """Return them, slowest first."""
         return tuple(self._found)
+
+    def add_rows(self, tids: Integers) -> None:
+        """Add the rows of new threads."""
+        asked = [self._is_asked(tid) for tid in tids.tolist()]
+        self._asked = np.concatenate([self._asked, np.array(asked, np.bool_)])
 
     def add(
         self,
@@ -76,13 +92,15 @@ class SlowestWakes:
 
     def _candidates(self, waits: EndedWaits) -> Integers:
         least = self._found[-1].ns if len(self._found) >= self._most else 0
-        woken = np.flatnonzero(waits.is_woken & (waits.ns >= least))
+        is_asked = waits.is_woken & self._asked[waits.rows]
+        woken = np.flatnonzero(is_asked & (waits.ns >= least))
         order = np.lexsort((waits.rows[woken], waits.began_ns[woken], -waits.ns[woken]))
         return woken[order[: self._most]]
 
     def _carry(self, history: History, timeline: Timeline) -> None:
         """Keep the parties on the CPU so far during the waits that go on."""
-        open_waits = np.flatnonzero(history.is_last & (history.state == WAITING))
+        is_open = history.is_last & (history.state == WAITING)
+        open_waits = np.flatnonzero(is_open & self._asked[history.row])
         starts, rows = history.start[open_waits], history.row[open_waits]
         pieces = _pieces_of(history, starts, open_waits + 1, timeline)
         pieces = evolve(pieces, rows=rows[pieces.rows])

@@ -29,7 +29,11 @@ PARTIES = ("thread", "group", "pod", "layer")
     type=click.Choice(PARTIES),
     help="What the parties are summed by. As --by where that is possible, else by thread.",
 )
-@click.option("--of", default="", help="Only subjects with this text in their name.")
+@click.option(
+    "--of",
+    default="",
+    help="Only subjects of --by with this text in their name, and their wake-ups.",
+)
 @click.option(
     "--top",
     type=click.IntRange(1, MOST_ROWS),
@@ -49,7 +53,7 @@ def command(file: Path, by: str, behind: str | None, of: str, top: int, output: 
         report_tables,
     )
 
-    report = read_report(file, top, of)
+    report = read_report(file, top, of, slowest_by=by)
     if output == "json":
         print_json(report_json(report))
     elif output == "html":
@@ -61,9 +65,15 @@ def command(file: Path, by: str, behind: str | None, of: str, top: int, output: 
         results_console().print(report_tables(report, by, parties))
 
 
-def read_report(file: Path, rows: int, of: str = "") -> Report:
-    """Read and analyze a trace, with a line of progress. Raise InputError for a bad one."""
+def read_report(file: Path, rows: int, of: str = "", slowest_by: str = "") -> Report:
+    """Read and analyze a trace, with a line of progress. Raise InputError for a bad one.
+
+    With the level *slowest_by* the slowest wake-ups, too, are those of *of*.
+    """
+    from attrs import evolve  # noqa: PLC0415 - slow
+
     from temper_plugin_tracer.trace.analyzing import analyze  # noqa: PLC0415 - slow
+    from temper_plugin_tracer.trace.asked_wake_ups import slowest_of  # noqa: PLC0415 - slow
     from temper_plugin_tracer.trace.reading import open_trace  # noqa: PLC0415 - slow
 
     progress, began, is_shown = Progress("Ctrl-C to end"), time.monotonic(), False
@@ -79,6 +89,9 @@ def read_report(file: Path, rows: int, of: str = "") -> Report:
         with bounded_memory(f"{file}: to analyze it takes"):
             trace = open_trace(file)
             report = analyze(trace, rows=rows, slowest=rows, of=of, listener=tell)
+            if of and slowest_by:
+                slowest = slowest_of(trace, slowest_by, of, rows, tell)
+                report = evolve(report, slowest=slowest)
     except KeyboardInterrupt:
         raise click.ClickException(f"{file}: interrupted, so that nothing is told") from None
     if is_shown:
