@@ -13,12 +13,11 @@ from temper_core import MachineError, TemperError
 from temper_core.console import Progress, held_interruptions, is_interrupted
 from temper_core.observed import number, rows, text
 from temper_kube.kubectl import PROGRAM, AgentPod, RemoteCommand
+from temper_plugin_tracer.trace.commands.agent_traces import LARGEST_TRACE_BYTES
 from temper_plugin_tracer.trace.commands.destination import opened, still_kept
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar
 
 LOOK_EVERY_S = 0.2
-LARGEST_TRACE_BYTES = 1 << 30
-"""Eight times what an agent of this version records."""
 
 Row = Mapping[str, Any]
 

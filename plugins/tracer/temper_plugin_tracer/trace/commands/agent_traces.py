@@ -11,6 +11,8 @@ from temper_core.observed import number, rows, text
 from temper_plugin_tracer.trace.commands.destination import Write, opened
 from temper_plugin_tracer.trace.commands.progress_bar import MIB
 
+LARGEST_TRACE_BYTES = 1 << 30
+"""Eight times what an agent of this version records."""
 Row = Mapping[str, Any]
 Settings = Any
 """The agent's settings, as ``temper_core.console.read_settings`` returns them."""
@@ -74,24 +76,36 @@ def copy(
 ) -> int:
     """Pass a finished trace to *write*, from byte *offset* on. Return the trace's size in bytes.
 
-    Raises as ``ask_agent``.
+    Raises as ``ask_agent``, and MachineError if the size changes or is beyond that of any trace.
     """
-    while True:
-        query = {"offset": str(offset)}
-        part = _table(ask_agent(f"/trace/{capture}/part", query, settings=settings), "/trace")
-        try:
-            content = base64.b64decode(text(part, "content"), validate=True)
-        except binascii.Error as error:
-            raise MachineError(f"the agent's answer is no part of a trace: {error}") from error
-        size = int(number(part, "bytes") or 0)
-        write(content)
+    size, content = _part(capture, offset, settings)
+    if size > LARGEST_TRACE_BYTES:
+        raise MachineError(f"the agent has a trace of {size >> 20} MiB: {OTHER_VERSION}")
+    while content:
         offset += len(content)
+        if offset > size:
+            raise MachineError(f"the agent sends more than the {size} bytes of {capture}")
+        write(content)
         shown(f"fetched {offset / MIB:.1f} of {size / MIB:.1f} MiB")
-        if offset >= size or not content:
-            break
+        if offset == size:
+            return size
+        size_now, content = _part(capture, offset, settings)
+        if size_now != size:
+            raise MachineError(f"the trace {capture} had {size} bytes, and has {size_now} now")
     if offset != size:
         raise MachineError(f"the trace {capture} ended after {offset} of {size} bytes")
     return size
+
+
+def _part(capture: str, offset: int, settings: Settings) -> tuple[int, bytes]:
+    """Return the size of the whole trace, and the bytes from *offset* on that one answer has."""
+    query = {"offset": str(offset)}
+    part = _table(ask_agent(f"/trace/{capture}/part", query, settings=settings), "/trace")
+    try:
+        content = base64.b64decode(text(part, "content"), validate=True)
+    except binascii.Error as error:
+        raise MachineError(f"the agent's answer is no part of a trace: {error}") from error
+    return int(number(part, "bytes") or 0), content
 
 
 def _table(document: object, path: str) -> Row:
