@@ -179,6 +179,23 @@ def test_the_slowest_wake_up_has_its_blocker_and_the_wake_ups_behind_it():
     ]
 
 
+def test_wakers_and_wakees_are_those_of_the_subjects_that_are_asked_for():
+    block = events(
+        switch(1_000, 0, 0, 14),
+        wake(1_050, 14, 12, 0),
+        wake(1_100, 14, VICTIM, 0),
+        switch(1_500, 0, 14, VICTIM),
+        switch(1_600, 0, VICTIM, 12),
+        switch(1_700, 0, 12, 0),
+    )
+
+    report = report_of(analyzed(block), THREADS, Wanted(of="shop/mysql-0"))
+
+    assert [(edge.waker, edge.woken) for edge in report.edges] == [
+        ("scx_layered[14]", "mysqld[10]")
+    ]
+
+
 def test_of_a_selection_only_the_selected_threads_are_told_as_waiting():
     block = events(
         switch(1_000, 0, 0, 13),

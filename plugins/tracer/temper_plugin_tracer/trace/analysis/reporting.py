@@ -107,21 +107,27 @@ class _Maker:
         )
 
     def edges(self) -> tuple[Edge, ...]:
-        """Return the edges with the most wait."""
-        tids = self.analyzer.threads.tids
+        """Return the edges with the most wait, of threads that are asked for on either side."""
+        table = self.analyzer.threads
+        tids = table.tids[: table.count].tolist()
+        asked = {tid for tid in tids if self._is_asked(tid)}
         edges = (
             Edge(
                 self.names.waker(waker),
-                self.names.of(int(tids[row]), "thread"),
+                self.names.of(tids[row], "thread"),
                 count,
                 waits_ns,
                 longest_ns,
             )
             for waker, row, count, waits_ns, longest_ns in self.analyzer.edges.all()
+            if waker in asked or tids[row] in asked
         )
-        wanted = (e for e in edges if self.wanted.of in e.waker or self.wanted.of in e.woken)
-        ordered = sorted(wanted, key=lambda edge: (-edge.waits_ns, edge.waker, edge.woken))
+        ordered = sorted(edges, key=lambda edge: (-edge.waits_ns, edge.waker, edge.woken))
         return tuple(ordered[: self.wanted.rows])
+
+    def _is_asked(self, tid: int) -> bool:
+        """Whether a thread is of a subject of any level that is asked for."""
+        return any(self.wanted.of in self.names.of(tid, level) for level in LEVELS)
 
     def _subject(
         self, level: str, name: str, rows: Integers, blockers: PartyShares, sharers: PartyShares
