@@ -9,7 +9,7 @@ COUNT = b"oom_kill"
 def memory_kills(proc: Path) -> int | None:
     """Return how many processes of all cgroups since the boot. None if the kernel does not say."""
     with suppress(OSError, ValueError):
-        for line in (proc / "vmstat").read_bytes().splitlines():
+        for line in (proc / "vmstat").read_bytes().split(b"\n"):
             name, _, count = line.partition(b" ")
             if name == COUNT:
                 return int(count)

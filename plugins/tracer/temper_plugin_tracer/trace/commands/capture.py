@@ -1,6 +1,7 @@
 """``temper trace capture``: capture a trace and fetch it."""
 
 import shlex
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from temper_plugin_tracer.trace.commands.agent_traces import Row, Settings
 from temper_plugin_tracer.trace.commands.progress_bar import MIB, bar, in_words
 
 ASK_AGAIN_S = 0.2
+WRITTEN_WITHIN_S = 600.0
+"""After its recording. A busy node writes a trace slowly, at the lowest priority."""
 UNDER_WAY = frozenset({"recording", "writing"})
 
 
@@ -132,7 +135,7 @@ def _captured(body: Mapping[str, object], settings: Settings) -> Row:
     """Capture, and return the entry of the finished trace."""
     with held_interruptions():
         capture = text(agent_traces.begin(body, settings), "id")
-        entry = _awaited(capture, settings)
+        entry = _awaited(capture, settings, float(str(body["seconds"])) + WRITTEN_WITHIN_S)
     if text(entry, "state") == "failed":
         raise MachineError(f"nothing was captured: {text(entry, 'reason')}")
     return entry
@@ -149,15 +152,24 @@ def _fetch(capture: str, out: Path, settings: Settings, settings_path: Path | No
     progress.end(destination.arrival(out))
 
 
-def _awaited(capture: str, settings: Settings) -> Row:
-    """Return the entry of a capture when it is over. An interruption ends its recording."""
+def _awaited(capture: str, settings: Settings, within_s: float) -> Row:
+    """Return the entry of a capture when it is over. An interruption ends its recording.
+
+    A second one raises Abort. Raises MachineError if it is not over *within_s*.
+    """
     progress, is_shown, is_ending = Progress("Ctrl-C ends it and keeps what there is"), False, False
+    deadline = time.monotonic() + within_s
     while text(entry := agent_traces.entry(capture, settings), "state") in UNDER_WAY:
+        if time.monotonic() > deadline:
+            raise MachineError(f"the agent is still at the trace {capture}: see temper trace list")
         progress.show(_bar(entry))
         is_shown = True
-        if is_interrupted(ASK_AGAIN_S) and not is_ending:
-            is_ending = True
-            agent_traces.delete(capture, settings)
+        if not is_interrupted(ASK_AGAIN_S):
+            continue
+        if is_ending:
+            raise click.Abort
+        is_ending = True
+        agent_traces.delete(capture, settings)
     if is_shown:
         progress.end("the capture is over")
     return entry
