@@ -166,13 +166,35 @@ def test_two_reports_are_undone_to_what_was_there_first(cluster, namespace, resi
     assert sizes(found(cluster, "Deployment", namespace)) == BEFORE
 
 
+def set_by_hand(cluster, namespace, **requests):
+    item = found(cluster, "Deployment", namespace)
+    sizes(item)["requests"] |= requests
+    changed = {"spec": {"template": item["spec"]["template"]}}
+    cluster.call("PATCH", TEMPLATES["Deployment"].path(namespace, "web"), changed, **PATCHES)
+
+
+@pytest.mark.usefixtures("web")
+def test_an_undo_goes_back_to_what_was_set_by_hand_between_two_reports(cluster, namespace, resize):
+    resize("--apply", "--yes", rows=[row(namespace, "Deployment/web")])
+    by_hand = Resources(1400, 1500, 400 * MIB, 512 * MIB)
+    set_by_hand(cluster, namespace, cpu="1.4", memory="400Mi")
+    lower = Resources(1200, 1300, 350 * MIB, 512 * MIB)
+    second = row(namespace, "Deployment/web", current=by_hand, recommended=lower)
+    assert resize("--apply", "--yes", rows=[second]).returncode == 0
+
+    undone = resize("--undo", "--apply", "--yes", "--in", namespace)
+
+    assert undone.returncode == 0, undone.stdout
+    assert sizes(found(cluster, "Deployment", namespace)) == {
+        "requests": {"cpu": "1400m", "memory": "400Mi"},
+        "limits": {"cpu": "1500m", "memory": "512Mi"},
+    }
+
+
 @pytest.mark.usefixtures("web")
 def test_an_undo_leaves_what_somebody_has_changed_since(cluster, namespace, resize):
     resize("--apply", "--yes", rows=[row(namespace, "Deployment/web")])
-    changed = workload("Deployment")["spec"]
-    changed["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "800m"
-    path = TEMPLATES["Deployment"].path(namespace, "web")
-    cluster.call("PATCH", path, {"spec": changed}, **PATCHES)
+    set_by_hand(cluster, namespace, cpu="800m")
 
     done = resize("--undo", "--apply", "--yes", "--in", namespace)
 

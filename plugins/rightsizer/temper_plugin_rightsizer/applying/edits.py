@@ -16,8 +16,9 @@ from temper_plugin_rightsizer.applying.record import (
     is_same,
     merged,
     recorded,
+    standing,
 )
-from temper_plugin_rightsizer.changes import ContainerChange, patched_lists
+from temper_plugin_rightsizer.changes import PLACES, ContainerChange, patched_lists
 from temper_plugin_rightsizer.kinds import POD, TEMPLATES, Kind
 
 MANAGER = "fieldManager=temper-rightsizer"
@@ -54,7 +55,8 @@ def applying(kind: str, item: Row, changes: Iterable[ContainerChange]) -> Edit:
     amount that it does not set may come from a default of its namespace.
     """
     checked = tuple(_checked(kind, item, changes, is_exact=False))
-    return _edit(kind, item, checked, as_annotation(merged(recorded(item), checked)))
+    record = merged(_still_recorded(kind, item), checked)
+    return _edit(kind, item, checked, as_annotation(record))
 
 
 def undoing(kind: str, item: Row) -> Edit | None:
@@ -87,16 +89,22 @@ def _edit(kind: str, item: Row, changes: tuple[ContainerChange, ...], record: st
     return Edit(kind, namespace, name, version, changes, record, before or None)
 
 
+def _still_recorded(kind: str, item: Row) -> Iterator[ContainerChange]:
+    """Yield what was applied to the object and is still there. Raise InputError."""
+    containers = _containers(kind, item)
+    for change in recorded(item):
+        found = containers.get((change.key, change.container))
+        if found is not None:
+            left = standing(change, {place: _present(found, place) for place in PLACES})
+            if left.after:
+                yield left
+
+
 def _checked(
     kind: str, item: Row, changes: Iterable[ContainerChange], *, is_exact: bool
 ) -> Iterator[ContainerChange]:
     """Yield *changes* with the amounts of the object as they are spelled in it."""
-    pod_spec = _kind(kind).pod_spec(item)
-    containers = {
-        (key, text(each, "name")): each
-        for key in ("initContainers", "containers")
-        for each in rows(pod_spec, key)
-    }
+    containers = _containers(kind, item)
     for change in changes:
         found = containers.get((change.key, change.container))
         if found is None:
@@ -112,6 +120,16 @@ def _checked(
                     f"{change.before[place] or 'not set'}: it has been changed since"
                 )
         yield evolve(change, before=present)
+
+
+def _containers(kind: str, item: Row) -> Mapping[tuple[str, str], Row]:
+    """Return the containers of the object by their list and name."""
+    pod_spec = _kind(kind).pod_spec(item)
+    return {
+        (key, text(each, "name")): each
+        for key in ("initContainers", "containers")
+        for each in rows(pod_spec, key)
+    }
 
 
 def _kind(kind: str) -> Kind:

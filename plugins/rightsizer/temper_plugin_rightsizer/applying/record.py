@@ -4,14 +4,16 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from attrs import asdict, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from temper_core import DocumentError, InputError, cpu_millis, fit, memory_bytes
 from temper_core.console import Row
 from temper_core.observed import table, text
-from temper_plugin_rightsizer.changes import PLACES, ContainerChange
+from temper_plugin_rightsizer.changes import PLACES, Amounts, ContainerChange
 
 KEY = "temper.codes/rightsized"
+PAIRS = (("requests.cpu", "limits.cpu"), ("requests.memory", "limits.memory"))
+"""The places of a request and of the limit that it may not exceed."""
 LONGEST_AMOUNT = 100
 """How many characters of an amount are kept. The API server takes a million leading zeros."""
 
@@ -48,6 +50,27 @@ def as_annotation(changes: Iterable[ContainerChange]) -> str:
     return json.dumps([asdict(change) for change in changes], separators=(",", ":"))
 
 
+def standing(change: ContainerChange, present: Amounts) -> ContainerChange:
+    """Return what of the recorded *change* is still there in a container. Raise InputError.
+
+    *present* has the amounts of all places. One that was not applied has been set by somebody else
+    since, and is not Temper's to take back. Nor is the other one of its pair, if a request would
+    come back above its limit.
+    """
+    places = {
+        place for place, amount in change.after.items() if is_same(place, amount, present[place])
+    }
+    undone = {**present, **{place: change.before[place] for place in places}}
+    for request, limit in PAIRS:
+        if _is_crossed(undone, request, limit):
+            places -= {request, limit}
+    before, after = (
+        {place: amount for place, amount in amounts.items() if place in places}
+        for amounts in (change.before, change.after)
+    )
+    return evolve(change, before=before, after=after)
+
+
 def merged(
     old: Iterable[ContainerChange], new: Iterable[ContainerChange]
 ) -> tuple[ContainerChange, ...]:
@@ -69,6 +92,14 @@ def is_same(place: str, one: str | None, other: str | None) -> bool:
     if one is None or other is None:
         return one is other
     return _value(place, one) == _value(place, other)
+
+
+def _is_crossed(amounts: Amounts, request: str, limit: str) -> bool:
+    """Return whether a request is above its limit, which no API server accepts."""
+    least, most = amounts[request], amounts[limit]
+    if least is None or most is None:
+        return False
+    return _value(request, least) > _value(limit, most)
 
 
 def _value(place: str, amount: str) -> int:
