@@ -1,21 +1,20 @@
 """The engine's binary: find it, read its version, and check a configuration with it offline."""
 
-import os
 import re
 import shutil
-import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import frozen
 
+from temper_core.engine.bounded_run import run_to_end
 from temper_core.errors import EngineError
 
 VERSION_TIMEOUT_S = 10.0
-QUIET: Mapping[str, str] = {"RUST_BACKTRACE": "0", "NO_COLOR": "1"}
-"""Without these every error has a backtrace, and the log is coloured."""
+LARGEST_VERSION_BYTES = 64 * 1024
+LARGEST_JUDGEMENT_BYTES = 16 * 1024 * 1024
+"""The engine prints the configuration that it has parsed, which may be long."""
 NO_SCHED_EXT = "sched_ext_ops.dump() missing"
 """The engine's error after parsing and verifying, on a kernel without sched_ext."""
 REMEDY = "install scx_layered, or name its path in the setting scheduler.engine"
@@ -38,11 +37,13 @@ def find_engine(name: str) -> EngineBinary:
     path = shutil.which(name)
     if path is None:
         raise EngineError(f"engine {name!r}: {_why_missing(name)}; {REMEDY}")
-    finished = _run([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
     try:
+        finished = run_to_end(
+            [path, "--version"], timeout_s=VERSION_TIMEOUT_S, most_bytes=LARGEST_VERSION_BYTES
+        )
         return EngineBinary(Path(path).absolute(), parse_version(finished.stdout))
     except EngineError as error:
-        raise EngineError(f"engine {path}: {error}") from error
+        raise EngineError(f"engine {path}: {error}; {REMEDY}") from error
 
 
 def parse_version(text: str) -> str:
@@ -54,9 +55,9 @@ def parse_version(text: str) -> str:
     if version_match is None:
         first_lines = text.strip().splitlines()[:1]
         raise EngineError(
-            f"--version printed {first_lines[0][:80]!r}, no version of scx_layered; {REMEDY}"
+            f"--version printed {first_lines[0][:80]!r}, no version of scx_layered"
             if first_lines
-            else f"--version printed nothing (engines before 1.0.15 lack it); {REMEDY}"
+            else "--version printed nothing (engines before 1.0.15 lack it)"
         )
     return version_match[1]
 
@@ -100,41 +101,12 @@ def _judge(
 ) -> subprocess.CompletedProcess[str]:
     # The text may exceed the kernel's limit on the length of one argument.
     command = [str(binary.path), *arguments, "f:/dev/stdin"]
-    return _run(command, given=config_text, timeout_s=timeout_s)
-
-
-def _run(
-    command: Sequence[str], *, timeout_s: float, given: str = ""
-) -> subprocess.CompletedProcess[str]:
     try:
-        child = subprocess.Popen(  # noqa: S603 - the binary that the settings name
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            env={**os.environ, **QUIET},
-            errors="replace",
-            start_new_session=True,
+        return run_to_end(
+            command, given=config_text, timeout_s=timeout_s, most_bytes=LARGEST_JUDGEMENT_BYTES
         )
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise EngineError(f"engine {command[0]} cannot be run: {why}; {REMEDY}") from error
-    with child:
-        try:
-            stdout, stderr = child.communicate(given, timeout=timeout_s)
-        except subprocess.TimeoutExpired as error:
-            raise EngineError(f"{command[0]} did not end within {timeout_s:g} s") from error
-        finally:
-            _end_all(child)
-    return subprocess.CompletedProcess(command, child.returncode, stdout, stderr)
-
-
-def _end_all(child: subprocess.Popen[str]) -> None:
-    """Kill a running child and its process group: all of these processes hold the pipes."""
-    if child.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+    except EngineError as error:
+        raise EngineError(f"engine {binary.path}: {error}") from error
 
 
 def _why_missing(name: str) -> str:

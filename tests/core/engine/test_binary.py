@@ -124,6 +124,43 @@ def test_an_engine_that_does_not_end_is_given_up(tmp_path):
         print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=0.2)
 
 
+@pytest.mark.parametrize("where", ["", " >&2"])
+def test_an_engine_that_prints_without_end_is_refused_at_64_kib(tmp_path, where):
+    noted = tmp_path / "pid"
+    path = program(tmp_path, f"echo $$ > {noted}; exec yes scx_layered{where}")
+
+    with pytest.raises(EngineError, match=r"^engine \S+: printed more than 64 KiB; [^\n]+$"):
+        find_engine(str(path))
+
+    assert not runs(noted.read_text().strip())
+
+
+def test_an_engine_may_print_64_kib_beside_its_version(tmp_path):
+    path = program(tmp_path, "head -c 65536 /dev/zero >&2; echo scx_layered 1.1.2 target")
+
+    assert find_engine(str(path)).version == "1.1.2"
+
+
+def test_an_engine_that_prints_a_configuration_without_end_is_refused(tmp_path):
+    engine = EngineBinary(program(tmp_path, "exec yes specs="), "1.1.4")
+
+    with pytest.raises(EngineError, match="printed more than 16384 KiB"):
+        print_and_exit(engine, SOUND)
+
+
+def test_an_engine_that_reads_no_configuration_is_not_waited_for(tmp_path):
+    engine = EngineBinary(program(tmp_path, "echo specs=read"), "1.1.4")
+
+    assert print_and_exit(engine, "x" * 200_000) == (True, "read\n")
+
+
+def test_an_engine_that_closes_its_output_and_stays_is_given_up(tmp_path):
+    path = program(tmp_path, "exec sleep 60 >&- 2>&-")
+
+    with pytest.raises(EngineError, match=r"did not end within 0\.2 s"):
+        print_and_exit(EngineBinary(path, "1.1.4"), SOUND, timeout_s=0.2)
+
+
 @pytest.mark.parametrize("then", ["wait", "exit 0"])
 def test_what_a_wrapper_of_the_engine_started_ends_with_it(tmp_path, then):
     noted = tmp_path / "pid"
