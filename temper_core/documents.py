@@ -232,6 +232,13 @@ def fit(table: object, model: type[Model], *, source: str) -> Model:
         raise DocumentError(source, sorted(problems)) from misfit
 
 
+def known_keys(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - any JSON
+    """Return *table* without the keys that *model* lacks, since a later version may add some."""
+    if not isinstance(table, Mapping):
+        return table
+    return {key: value for key, value in table.items() if key in attrs.fields_dict(model)}
+
+
 @lru_cache(maxsize=1)
 def _converter() -> Converter:
     converter = Converter()

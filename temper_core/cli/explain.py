@@ -51,7 +51,8 @@ def command(
 def explanation(pod: str, inputs: Mapping[str, Any], *, steered: bool) -> Mapping[str, Any]:
     """Return why *pod* is where it is, from files or from the agent.
 
-    Raises InputError for an unknown pod, NoAgentError if no agent answers.
+    Raises InputError for an unknown pod, NoAgentError if no agent answers, and MachineError if its
+    answer is malformed.
     """
     if inputs["pods"] is not None:
         return _planned(pod, PlanInput(**inputs), steered=steered)
@@ -68,17 +69,16 @@ def _planned(pod: str, inputs: PlanInput, *, steered: bool) -> Mapping[str, Any]
 
 
 def _asked(pod: str, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
+    from temper_core.cli.explanation_answer import require_explanation
     from temper_core.client import ask_agent
-    from temper_core.errors import MachineError
     from temper_core.settings import load
 
     if any(inputs[name] is not None for name in ("machine", "profiles", "node")):
         message = "--machine, --profiles and --node need --pods: the agent has its own"
         raise click.UsageError(message)
-    document = ask_agent("/explain", {"pod": pod}, settings=load(inputs["settings"]).settings)
-    if not isinstance(document, dict) or "places" not in document:
-        raise MachineError("the agent's answer to /explain is not an explanation")
-    return document
+    return require_explanation(
+        ask_agent("/explain", {"pod": pod}, settings=load(inputs["settings"]).settings)
+    )
 
 
 def _print(document: Mapping[str, Any]) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from attrs import evolve, field, fields_dict, frozen
+from attrs import evolve, field, frozen
 from attrs.validators import and_, ge, in_, le, min_len
 
 from temper_core.errors import InputError, MachineError
@@ -121,22 +121,17 @@ def _in_force(document: object, machine: MachineShape, source: str) -> PlanInFor
 
 
 def _without_news(document: object) -> object:
-    """Drop keys that this version does not know, since a later one may add some."""
+    from temper_core.documents import known_keys
+
     if not isinstance(document, Mapping):
         return document
-    known = _known(document, _PlanDocument)
+    known = known_keys(document, _PlanDocument)
     layers, machine = known.get("layers"), known.get("machine")
     if isinstance(layers, list):
-        known["layers"] = [_known(layer, _LayerDocument) for layer in layers]
+        known["layers"] = [known_keys(layer, _LayerDocument) for layer in layers]
     if machine is not None:
-        known["machine"] = _known(machine, _MachineDocument)
+        known["machine"] = known_keys(machine, _MachineDocument)
     return known
-
-
-def _known(table: Any, model: type[Any]) -> Any:  # noqa: ANN401 - any JSON
-    if not isinstance(table, Mapping):
-        return table
-    return {key: value for key, value in table.items() if key in fields_dict(model)}
 
 
 def _layer(row: _LayerDocument) -> Layer:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from temper_core.cli.explain import command
+from temper_core.cli.profiles.explain import command as profile_command
+from temper_core.errors import MachineError
 
 PLACE = {
     "layer": "high",
@@ -116,3 +118,57 @@ def test_json_is_the_agents_answer(explained):
     document = an_explanation(THREAD)
 
     assert json.loads(explained(document, "--output", "json")) == document
+
+
+NOTE = {"code": "demoted", "subject": "shop/web", "message": "too large"}
+GROUP = {"name": "io", "treatment": "high", "threads": "io", "becomes": "high", "layer": "high"}
+
+
+@pytest.mark.parametrize("shown", [command, profile_command])
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"places": 5}, "places: must be a list, not 5"),
+        ({"places": [None]}, "places[0]: must be a table, not None"),
+        ({"places": [{**PLACE, "cpus_min": "x"}]}, "places[0].cpus_min: "),
+        ({"inputs": []}, "inputs: must be a table, not []"),
+        ({"notes": [1]}, "notes[0]: must be a table, not 1"),
+        ({"notes": [{"code": "x"}]}, "notes[0].message: "),
+        ({"changes": 5}, "changes: must be a list, not 5"),
+        ({"threads": ["x"]}, "threads[0]: must be a table, not 'x'"),
+        ({"groups": [{}]}, "groups[0].becomes: "),
+        ({"tier": None}, "tier: "),
+        ({"pod": 10**300}, "pod: "),
+    ],
+)
+@pytest.mark.usefixtures("agent")
+def test_a_malformed_explanation_of_another_program_is_one_line(
+    view, temper, shown, changed, problem
+):
+    view.explain = lambda _pod: {**an_explanation(THREAD), **changed}
+
+    result = temper(shown, "shop/web")
+
+    said = f"the agent's answer to /explain is malformed: {problem}"
+    assert isinstance(result.exception, MachineError)
+    assert str(result.exception).startswith(said)
+    assert "\n" not in str(result.exception)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("answer", [None, [], {}, 5])
+@pytest.mark.usefixtures("agent")
+def test_an_answer_that_is_no_explanation_is_told(view, temper, answer):
+    view.explain = lambda _pod: answer
+
+    result = temper(command, "shop/web")
+
+    assert isinstance(result.exception, MachineError)
+
+
+@pytest.mark.parametrize("key", ["places", "notes", "groups", "threads"])
+def test_what_a_later_agent_adds_is_left_out(explained, key):
+    rows = {"places": PLACE, "notes": NOTE, "groups": GROUP, "threads": THREAD}
+    document = {**an_explanation(), "news": 1, key: [{**rows[key], "news": [1]}]}
+
+    assert "shop/web (uid 1)" in explained(document)
