@@ -44,7 +44,7 @@ _Record = TypeVar("_Record")
 
 
 class ApiServer:
-    """One connection. Every failure is a MachineError."""
+    """One connection. Each failure is a MachineError, an UnreachableError without an answer."""
 
     def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
         self.access = access
@@ -213,7 +213,7 @@ def _explained_failures(method: str, path: str) -> Iterator[None]:
     except RefusalError as error:
         raise _explained(error, method, path) from error
     except UnreachableError as error:
-        raise MachineError(f"no API server: {error}{_proxy_hint()}") from error
+        raise UnreachableError(f"no API server: {error}{_proxy_hint()}") from error
 
 
 def _explained(error: RefusalError, method: str, path: str) -> MachineError:

@@ -28,7 +28,10 @@ class Collector:
     _asked: int = field(default=0, init=False)
 
     def collect(self) -> int:
-        """Return the number of deleted profiles. One whose workload cannot be read stays."""
+        """Return the number of deleted profiles. One whose workload cannot be read stays.
+
+        A server that does not answer ends the cycle: each further request would wait as long.
+        """
         without = sorted(
             (each for each in self.cluster.profiles.records() if self._is_candidate(each)),
             key=lambda each: (each.namespace, each.name),
@@ -37,9 +40,10 @@ class Collector:
             return 0
         begin = self._asked % len(without)
         turn = (without[begin:] + without[:begin])[:MOST_AT_ONCE]
-        self._asked = begin + len(turn)
+        self._asked = begin
         deleted = 0
         for each in turn:
+            self._asked += 1
             try:
                 deleted += self._delete(each)
             except MachineError as error:
