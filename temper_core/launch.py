@@ -36,7 +36,11 @@ CFS_PERIOD_US = 100_000
 SETTLE_S = 0.01
 LONGEST_LOCK_S = 2.0
 LOCK_RETRY_S = 0.02
+LOCK_FILE = "cgroup.kill"
+OPEN_TRIES = 3
 RECHECK_S = 1.0
+RUNS = "a command of temper run still runs in it"
+IS_LOCKED = "another process holds the lock of temper run"
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
@@ -120,14 +124,14 @@ def run(
     with _holding_signals() as mask:
         try:
             # Until the command is in it, the new cgroup looks like a left-over one.
-            with _locked(root) as is_alone:
+            with _locked(cgroup.parent) as is_alone:
                 _make(workload, cgroup, warn, is_alone=is_alone)
                 _tell_of_stock_scheduler(workload, warn)
                 child = _start(argv, cgroup, mask)
             code = _wait(child)
             left = _processes(cgroup)
         finally:
-            with suppress(MachineError), _locked(root):
+            with suppress(MachineError), _locked(cgroup.parent):
                 _remove_empty(cgroup)
     return CommandEnd(code if code >= 0 else 128 - code, cgroup, left)
 
@@ -150,18 +154,25 @@ def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], dict[Path, 
     root = detect_cgroups().unified
     if root is None or not (root / RUN_SLICE).is_dir():
         return [], {}
-    with _locked(root) as is_alone:
-        cgroups = [
-            cgroup for cgroup in _subdirectories(root / RUN_SLICE) if parse_run_name(cgroup.name)
-        ]
-        populated = [cgroup for cgroup in cgroups if is_populated(cgroup)]
-        empty = [cgroup for cgroup in cgroups if cgroup not in populated]
-        for cgroup in empty if is_alone and not is_dry else ():
+    parent = root / RUN_SLICE
+    if is_dry:
+        empty, populated = _by_use(parent)
+        return empty, dict.fromkeys(populated, RUNS)
+    with _locked(parent) as is_alone:
+        empty, populated = _by_use(parent)
+        for cgroup in empty if is_alone else ():
             _remove_empty(cgroup)
-    removed = [cgroup for cgroup in empty if is_dry or not cgroup.exists()]
-    left = dict.fromkeys(populated, "a command of temper run still runs in it")
-    why = "a process was put into it" if is_alone else f"another process holds the lock of {root}"
-    return removed, left | dict.fromkeys((each for each in empty if each not in removed), why)
+    removed = [cgroup for cgroup in empty if not cgroup.exists()]
+    why = "a process was put into it" if is_alone else IS_LOCKED
+    left = (cgroup for cgroup in empty if cgroup not in removed)
+    return removed, dict.fromkeys(populated, RUNS) | dict.fromkeys(left, why)
+
+
+def _by_use(parent: Path) -> tuple[list[Path], list[Path]]:
+    """Return the cgroups of workloads without processes, and those with processes."""
+    cgroups = [each for each in _subdirectories(parent) if parse_run_name(each.name)]
+    populated = [cgroup for cgroup in cgroups if is_populated(cgroup)]
+    return [cgroup for cgroup in cgroups if cgroup not in populated], populated
 
 
 class CommandFailed(InputError):  # noqa: N818 - reads as the fact it reports
@@ -180,30 +191,56 @@ def _millis(option: str, quantity: str | None) -> int | None:
 
 
 @contextmanager
-def _locked(root: Path) -> Iterator[bool]:
-    """Lock out other ``temper run`` of this host while cgroups are made or removed.
+def _locked(parent: Path) -> Iterator[bool]:
+    """Lock out other ``temper run`` of this host while cgroups are made or removed in *parent*.
 
-    The lock is one of the directory (flock(2)), so that no file is left behind. Every user may hold
-    it. A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without. Yields whether
-    it has the lock. Without it no other cgroup may be removed.
+    A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without the lock. Yields
+    whether it has it. Without it no other cgroup may be removed.
     """
+    until = time.monotonic() + LONGEST_LOCK_S
+    while True:
+        descriptor = _open_lock(parent)
+        try:
+            is_alone = _take_lock(descriptor, until)
+            if not is_alone or _is_in_place(descriptor, parent):
+                yield is_alone
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _open_lock(parent: Path) -> int:
+    """Open what is locked (flock(2)): a file of the kernel, so that none is left behind.
+
+    It is ``cgroup.kill`` of *parent*, which is made for it. Whoever may open a file may lock it,
+    and only root may open this one. Before Linux 5.14 it is the root, which every user may lock.
+    """
+    for _ in range(OPEN_TRIES):
+        with suppress(OSError):  # the last temper run removes the slice
+            parent.mkdir(exist_ok=True)
+            return os.open(parent / LOCK_FILE, os.O_WRONLY | os.O_CLOEXEC)
     try:
-        descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise MachineError(f"cannot open {root}: {error.strerror}") from error
-    try:
-        yield _take_lock(descriptor)
-    finally:
-        os.close(descriptor)
+        raise MachineError(f"cannot open {parent.parent}: {error.strerror}") from error
 
 
-def _take_lock(descriptor: int) -> bool:
-    deadline = time.monotonic() + LONGEST_LOCK_S
-    while time.monotonic() < deadline:
+def _take_lock(descriptor: int, until: float) -> bool:
+    while time.monotonic() < until:
         with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(LOCK_RETRY_S)
+    return False
+
+
+def _is_in_place(descriptor: int, parent: Path) -> bool:
+    """Whether the locked file is not one of a slice that was removed meanwhile."""
+    locked = os.fstat(descriptor)
+    for path in (parent / LOCK_FILE, parent.parent):
+        with suppress(OSError):
+            if os.path.samestat(locked, path.stat()):
+                return True
     return False
 
 

@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from temper_core.errors import InputError
-from temper_core.launch import CommandFailed, Workload, keep_sizes, name_of_command, run
+from temper_core.launch import (
+    CommandFailed,
+    Workload,
+    keep_sizes,
+    name_of_command,
+    remove_left_behind,
+    run,
+)
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.records.tiers import Tier
 from temper_core.scheduler.host.kernel import SchedExt
@@ -84,16 +91,72 @@ def test_a_child_that_stays_is_told_and_its_cgroup_kept_until_it_has_ended(unifi
     assert not ended.cgroup.exists()
 
 
-def test_a_lock_that_another_user_holds_does_not_keep_the_command_from_running(unified):
-    descriptor = os.open(unified, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)  # every user may hold it
+def test_a_lock_that_another_process_holds_does_not_keep_the_command_from_running(unified):
+    parent = unified / "temper.slice"
+    parent.mkdir(exist_ok=True)
+    held = [os.open(unified, os.O_RDONLY)]
+    with contextlib.suppress(FileNotFoundError):  # before Linux 5.14
+        held.append(os.open(parent / "cgroup.kill", os.O_WRONLY))
+    for descriptor in held:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         ended = run(Workload("locked", Tier.LOW), ["true"])
     finally:
-        os.close(descriptor)
+        for descriptor in held:
+            os.close(descriptor)
 
     assert ended.exit_code == 0
     assert not ended.cgroup.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming somebody else needs root")
+def test_another_user_keeps_no_cgroup_from_being_removed(unified):
+    left = unified / "temper.slice/run-left-behind@low"
+    left.mkdir(parents=True)
+    if not (left / "cgroup.kill").exists():
+        pytest.skip("before Linux 5.14 every user may hold the lock")
+
+    with lock_all_as_somebody_else(unified):
+        removed, kept = remove_left_behind()
+
+    assert left in removed
+    assert left not in kept
+
+
+@contextlib.contextmanager
+def lock_all_as_somebody_else(unified):
+    """Hold a shared lock of whatever another user may open of the hierarchy's root and slice."""
+    held = []
+    os.seteuid(65534)
+    try:
+        for path in (unified, *unified.glob("*"), *unified.glob("temper.slice/*")):
+            for flags in (os.O_RDONLY, os.O_WRONLY):
+                with contextlib.suppress(OSError):
+                    held.append(os.open(path, flags))
+    finally:
+        os.seteuid(0)
+    for descriptor in held:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+
+
+def test_a_slice_that_is_removed_while_the_lock_is_awaited_is_made_anew(unified):
+    parent = unified / "temper.slice"
+    parent.mkdir(exist_ok=True)
+    if not (parent / "cgroup.kill").exists():
+        pytest.skip("before Linux 5.14 the lock is one of the root")
+    descriptor = os.open(parent / "cgroup.kill", os.O_WRONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    temper = _start("run", "--name", "waiting", "true")
+    _wait_for(lambda: _waits_for_lock(temper.pid))
+    parent.rmdir()
+    os.close(descriptor)
+
+    assert temper.wait(PATIENCE_S) == 0
 
 
 def test_what_a_killed_temper_run_left_goes_with_the_next_one(unified):
@@ -367,3 +430,10 @@ def _wait_for(condition):
     while not condition():
         assert time.monotonic() < deadline, f"nothing happened within {PATIENCE_S} s"
         time.sleep(0.02)
+
+
+def _waits_for_lock(pid):
+    with contextlib.suppress(OSError):  # a descriptor is closed meanwhile
+        files = [each.readlink() for each in Path(f"/proc/{pid}/fd").iterdir()]
+        return any(file.match("temper.slice/cgroup.kill") for file in files)
+    return False

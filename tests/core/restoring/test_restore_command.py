@@ -404,7 +404,7 @@ def test_a_cgroup_that_is_left_because_a_user_holds_the_lock_is_named(made, rest
         os.close(descriptor)
 
     assert done.exit_code == EXIT_FINDINGS
-    assert f"left: {empty}: another process holds the lock of {empty.parent.parent}" in done.stdout
+    assert f"left: {empty}: another process holds the lock of temper run" in done.stdout
 
 
 def test_an_engine_that_outlived_its_agent_is_ended(made, restore, start_engine):
