@@ -1,9 +1,10 @@
 """Requests to the agent of this node, over its local socket or over TCP."""
 
+import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -39,7 +40,7 @@ class NoAgentError(MachineError):
     """No agent answers at the addresses of the settings."""
 
 
-def ask_agent(
+def ask_agent(  # noqa: PLR0913 - one for each part of a request
     path: str,
     query: Mapping[str, str] | None = None,
     *,
@@ -47,15 +48,17 @@ def ask_agent(
     body: object = None,
     settings: "Settings | None" = None,
     largest_bytes: int | None = None,
+    is_trusted: bool = False,
 ) -> Any:  # noqa: ANN401 - any JSON
     """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
     The local socket is tried first, then the address of ``[server] listen``. A request that acts
-    goes over TCP only to a listener of root or of the token file's owner, as it brings
-    the token. *settings* defaults to those of the default file. An answer of more than
-    *largest_bytes* (64 MiB by default) counts as none. Raises InputError if the agent
-    refuses the request, MachineError if it fails on it, NoAgentError (a MachineError) if no agent
-    answers.
+    goes over TCP only to a listener of root, of this user or of the token file's owner, with the
+    token if it is readable. So does one whose answer *is_trusted*. *settings* defaults to those of
+    the default file. An answer of more than *largest_bytes* (64 MiB by default) counts as none.
+
+    Raises InputError if the agent refuses the request, MachineError if it fails on it, NoAgentError
+    (a MachineError) if no agent answers.
     """
     import httpx2  # noqa: PLC0415 - slow
 
@@ -63,7 +66,9 @@ def ask_agent(
     failures: list[str] = []
     for way in _ways(server):
         try:
-            headers = {} if method == "GET" or way.socket else _credentials(server)
+            headers = dict[str, str]()
+            if not way.socket and (method != "GET" or is_trusted):
+                headers = _credentials(server)
             with way.client() as client:
                 request = client.build_request(
                     method, path, params=query, json=body, headers=headers
@@ -201,32 +206,30 @@ def _ways(server: "ServerSettings") -> Iterator[_Way]:
 
 
 def _credentials(server: "ServerSettings") -> dict[str, str]:
-    """Return the header with the token for requests that act over TCP, if it is readable.
+    """Return the header with the token for a trusted listener on TCP, empty without a token.
 
     Raises OSError if another user's process may listen on the address.
     """
-    if not server.token_file:
-        return {}
-    path = Path(server.token_file)
-    try:
-        token = read_tokens(path)[0].secret.decode("ascii")
-    except (OSError, MachineError, UnicodeDecodeError):
-        # The agent's own error describes the missing token better.
-        return {}
-    _require_trusted_listener(server, path.stat().st_uid)
-    return {"authorization": f"Bearer {token}"}
+    token, owner = "", None
+    if server.token_file:
+        path = Path(server.token_file)
+        # Without the token the agent's own error describes best what is missing.
+        with suppress(OSError, MachineError, UnicodeDecodeError):
+            token, owner = read_tokens(path)[0].secret.decode("ascii"), path.stat().st_uid
+    _require_trusted_listener(server, owner)
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
-def _require_trusted_listener(server: "ServerSettings", token_owner: int) -> None:
-    """Raise OSError unless all listeners on the port are of root or *token_owner*."""
+def _require_trusted_listener(server: "ServerSettings", token_owner: int | None) -> None:
+    """Raise OSError unless all listeners on the port are of root, this user or *token_owner*."""
     owners = listener_owners(parse_listen(server.listen).port)
     if not owners:
         raise OSError("no process of this network namespace listens there")
-    others = sorted(owners - {ROOT, token_owner})
+    others = sorted(owners - {ROOT, os.geteuid(), token_owner})
     if others:
+        trusted = f" and the owner of {server.token_file}" if token_owner is not None else ""
         raise OSError(
-            f"user {others[0]} listens there, who is neither root nor the owner of "
-            f"{server.token_file}, so the token is not sent"
+            f"user {others[0]} listens there, and only root, this user{trusted} are trusted"
         )
 
 

@@ -127,4 +127,4 @@ def look_at(settings: "Settings") -> Any:  # noqa: ANN401 - JSON
     """Return what the agent of *settings* answers to ``GET /safe-mode``."""
     from temper_core.client import ask_agent
 
-    return ask_agent(PATH, settings=settings, largest_bytes=LARGEST_ANSWER_BYTES)
+    return ask_agent(PATH, settings=settings, largest_bytes=LARGEST_ANSWER_BYTES, is_trusted=True)

@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 import temper_core
+from temper_core.cli.safe_mode_round import look_at
 from temper_core.client import NoAgentError, ask_agent, stream_agent
 from temper_core.errors import InputError, MachineError
 
@@ -133,6 +134,31 @@ def test_a_listener_of_another_user_gets_neither_the_token_nor_the_request(node,
         put_safe_mode(node)
 
     assert request.read_bytes() == b""
+
+
+@pytest.mark.parametrize("token", ["", "absent"])
+def test_a_listener_of_another_user_gets_no_request_to_act_without_a_token(node, impostor, token):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    port, request = impostor(nobody)
+    token_file = str(node.folder / token) if token else ""
+    node.write_settings(f"127.0.0.1:{port}", token_file, str(node.folder / "absent.sock"))
+
+    with pytest.raises(NoAgentError, match=f"user {nobody} listens there"):
+        put_safe_mode(node)
+
+    assert request.read_bytes() == b""
+
+
+def test_what_a_listener_of_another_user_says_of_safe_mode_is_not_believed(node, impostor):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    port, request = impostor(nobody)
+    node.write_settings(f"127.0.0.1:{port}", "", str(node.folder / "absent.sock"))
+
+    with pytest.raises(NoAgentError, match=f"user {nobody} listens there"):
+        look_at(node.settings)
+
+    assert ask_agent("/safe-mode", settings=node.settings) == "hi"
+    assert b"GET /safe-mode" in request.read_bytes()
 
 
 def test_the_owner_of_the_token_file_may_listen(node, impostor, token):
