@@ -29,6 +29,7 @@ HEX_DIGITS: Mapping[str, int] = {"x": 2, "u": 4, "U": 8}
 POSIX_CLASS = re.compile(
     r"\[:\^?(alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
 )
+PLAIN = re.compile(r"[0-9A-Za-z_/-]+")
 COUNT = re.compile(r"\{ *([0-9]+) *(?:(,) *([0-9]*) *)?\}")
 HEXADECIMAL = re.compile(r"\{([0-9A-Fa-f]{1,8})\}")
 BOUNDARY = re.compile(r"\{(start|end|start-half|end-half)\}")
@@ -75,7 +76,12 @@ class _Scanner:
     def scan(self) -> None:
         """Read the whole pattern. Raise _Fault at the first fault."""
         while self.position < len(self.pattern):
-            self._step(self._take())
+            # The plan's own expressions are mostly long names, and have a million letters together.
+            if letters := PLAIN.match(self.pattern, self.position):
+                self.position = letters.end()
+                self._letters(len(letters[0]))
+            else:
+                self._step(self._take())
         if len(self.frames) > 1:
             raise _Fault("a group is not closed")
         self._limit(self.frames[0])
@@ -103,6 +109,10 @@ class _Scanner:
         frame.depth = max(frame.depth, depth)
         frame.last_cost, frame.last_depth, frame.has_item = cost, depth, True
         self._limit(frame)
+
+    def _letters(self, count: int) -> None:
+        self.frames[-1].cost += (count - 1) * self.letter_cost
+        self._item(self.letter_cost, 1)
 
     def _limit(self, frame: _Frame) -> None:
         if frame.cost > LARGEST_COST:

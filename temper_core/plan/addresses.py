@@ -1,13 +1,9 @@
 """Find a pod's threads by cgroup, or by process name if its rule gives only that.
 
-Cgroups are matched one by one or as one regular expression, names always one by one.
-
 The engine compares prefixes and substrings with a path that has no leading and one trailing
-slash. Regular expressions see the absolute directory without the trailing slash, unanchored.
+slash.
 """
 
-import re
-from collections import defaultdict
 from collections.abc import Iterable
 from enum import Enum
 
@@ -24,7 +20,6 @@ CGROUP_MOUNT = "/sys/fs/cgroup"
 LONGEST_ADDRESS_BYTES = 512
 """Twice the longest path of a kubelet. Whoever has cgroups of its own can make paths of 4 KB, and
 the engine's expressions hold few of these."""
-META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 class AddressForm(Enum):
@@ -47,6 +42,11 @@ class Address:
     form: AddressForm
     text: str
     within: str = ""
+
+    @property
+    def letters(self) -> int:
+        """The bytes that it takes in an expression if it shares none with others."""
+        return len(self.within.encode()) + len(self.text.encode())
 
     @property
     def matchers(self) -> tuple[Matcher, ...]:
@@ -102,6 +102,11 @@ class AddressedPod:
         """The pod itself."""
         return self.assignment.pod
 
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """All addresses, each once."""
+        return tuple(dict.fromkeys((*self.whole, *self.inside, *self.outside)))
+
 
 def locate(assignment: Assignment, cgroup_driver: str) -> AddressedPod:
     """Find the pod's addresses. ``whole`` is empty if its threads cannot be distinguished."""
@@ -135,20 +140,6 @@ def _inside_and_outside(
     return ids_of(matching), ids_of(rest)
 
 
-def one_expression(addresses: Iterable[Address]) -> Matcher:
-    """Return one regular expression that holds at every one of *addresses*."""
-    by_form: defaultdict[tuple[AddressForm, str], set[str]] = defaultdict(set)
-    for address in addresses:
-        by_form[address.form, address.within].add(address.text)
-    parts = [
-        rf"^{_literal(CGROUP_MOUNT)}/{_literal(within)}/.*{_EXPRESSIONS[form](texts)}"
-        if within
-        else _EXPRESSIONS[form](texts)
-        for (form, within), texts in by_form.items()
-    ]
-    return Matcher("CgroupRegex", "|".join(sorted(parts)))
-
-
 def process_names(pod: Pod) -> list[str]:
     """Return the process name prefixes that a rule gives for *pod*, sorted."""
     names = {name for container in pod.containers for name in container.processes if _is_text(name)}
@@ -173,44 +164,3 @@ def _is_text(text: str) -> bool:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
         return False
-
-
-def _paths(texts: set[str]) -> str:
-    by_parent: defaultdict[str, list[str]] = defaultdict(list)
-    for text in sorted(texts):
-        parent, slash, name = text.rpartition("/")
-        by_parent[parent + slash].append(name)
-    # Writing a parent once halves the length of a full node's expression.
-    places = [f"{_literal(parent)}{_any(names)}" for parent, names in by_parent.items()]
-    return rf"^{_literal(CGROUP_MOUNT)}/(?:{'|'.join(places)})(?:/|$)"
-
-
-def _slices(texts: set[str]) -> str:
-    names = sorted(text.removeprefix("pod").removesuffix(".slice") for text in texts)
-    return rf"pod{_any(names)}\.slice(?:/|$)"
-
-
-def _directories(texts: set[str]) -> str:
-    names = sorted(text.removeprefix("pod") for text in texts)
-    return rf"/pod{_any(names)}(?:/|$)"
-
-
-def _containers(texts: set[str]) -> str:
-    return _any(sorted(texts))
-
-
-_EXPRESSIONS = {
-    AddressForm.PATH: _paths,
-    AddressForm.SYSTEMD: _slices,
-    AddressForm.CGROUPFS: _directories,
-    AddressForm.CONTAINER: _containers,
-}
-
-
-def _any(names: Iterable[str]) -> str:
-    return f"(?:{'|'.join(_literal(name) for name in names)})"
-
-
-def _literal(text: str) -> str:
-    # Python's own escape also escapes blanks, which the engine's expressions do not take.
-    return META.sub(r"\\\g<0>", text)

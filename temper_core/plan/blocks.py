@@ -1,4 +1,4 @@
-"""The OR blocks of a layer: one per place, or one regular expression if there are too many."""
+"""The OR blocks of a layer: one per place, or regular expressions if there are too many."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from attrs import define, field
 
 from temper_core.engine.capabilities import LARGEST_OR_COUNT
-from temper_core.plan.addresses import Address, AddressForm, as_comm, one_expression
+from temper_core.plan.addresses import Address, AddressForm, as_comm
+from temper_core.plan.expressions import expressions
 from temper_core.profiles.conditions import ANYTHING, Condition
 from temper_core.records.engine_matchers import Matcher
 from temper_core.settings.tiers import PlanSettings
@@ -44,7 +45,7 @@ class LayerDraft:
         """Return the OR blocks, with regular expressions if there would be too many.
 
         They exceed the engine's limit only if there are too many conditions or process names,
-        because no expression can join those.
+        because no expression can join those, or if the addresses need too many expressions.
         """
         by_condition: defaultdict[Condition, list[Address]] = defaultdict(list)
         blocks = list(self.fixed)
@@ -53,24 +54,26 @@ class LayerDraft:
                 blocks.append((address.matcher, *condition))
             else:
                 by_condition[condition].append(address)
-        by_expression = self._joined(by_condition)
+        joined = self._joined(by_condition)
         for condition, addresses in by_condition.items():
-            if condition in by_expression:
-                blocks.append((one_expression(addresses), *condition))
+            if condition in joined:
+                blocks += [(matcher, *condition) for matcher in joined[condition]]
             else:
                 blocks += [(*address.matchers, *condition) for address in addresses]
         return tuple(blocks)
 
-    def _joined(self, by_condition: dict[Condition, list[Address]]) -> set[Condition]:
-        """Choose the conditions with the most addresses, until the rest fits."""
+    def _joined(
+        self, by_condition: dict[Condition, list[Address]]
+    ) -> dict[Condition, tuple[Matcher, ...]]:
+        """Join the addresses of the conditions with the most of them, until the rest fits."""
         count = len(self.fixed) + len(self.places)
-        by_expression: set[Condition] = set()
+        joined: dict[Condition, tuple[Matcher, ...]] = {}
         for condition in sorted(by_condition, key=lambda key: -len(by_condition[key])):
             if count <= LARGEST_OR_COUNT:
                 break
-            count -= len(by_condition[condition]) - 1
-            by_expression.add(condition)
-        return by_expression
+            joined[condition] = expressions(by_condition[condition])
+            count -= len(by_condition[condition]) - len(joined[condition])
+        return joined
 
 
 def system_names(settings: PlanSettings) -> tuple[str, ...]:
@@ -101,6 +104,16 @@ def system_draft(
 
 def count_expressions(layers: Iterable[Sequence[Block]]) -> int:
     """Count the regular expressions. The engine numbers every one, even equal ones."""
-    return sum(
-        matcher.kind == "CgroupRegex" for blocks in layers for block in blocks for matcher in block
-    )
+    return sum(_is_joined(block) for blocks in layers for block in blocks)
+
+
+def unsplit(blocks: Iterable[Block]) -> tuple[Block, ...]:
+    """Return *blocks* as they would be if no expression of a condition had to be split."""
+    by_condition = {
+        (block[0].kind, *block[1:]) if _is_joined(block) else block: block for block in blocks
+    }
+    return tuple(by_condition.values())
+
+
+def _is_joined(block: Block) -> bool:
+    return bool(block) and block[0].kind == "CgroupRegex"

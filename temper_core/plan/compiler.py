@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core.plan.addressed_pods import AddressedPods
 from temper_core.plan.addresses import AddressedPod, locate
 from temper_core.plan.blocks import LayerDraft, system_draft
 from temper_core.plan.capacity import Capacity
+from temper_core.plan.crowding import crowding, relieve
 from temper_core.plan.drafting import PlanDraft, excess, fold, over_layer_limit, sketch
 from temper_core.plan.groups import TierPods, tier_pods_of
 from temper_core.plan.layers import Compiled, build_layers
@@ -57,23 +58,6 @@ def compile_plan(
     )
 
 
-def _compile_static(
-    located: Sequence[AddressedPod], capacity: Capacity, settings: Settings
-) -> Compiled:
-    draft, dropped = system_draft(settings.plan)
-    pods, notes = with_room(located, rooms(settings.tiers, len(draft.fixed)))
-    addressed = AddressedPods.of(pods)
-    _join_system(draft, addressed.system)
-    all_tier_pods, refusals = tier_pods_of(addressed.tiered)
-    fitted = _fit(all_tier_pods, capacity, settings, draft, addressed.adrift)
-    shares = fitted.shares
-    notes += adrift_notes(addressed.adrift, settings.tiers, {note.subject for note in notes})
-    notes += [*refusals, *fitted.notes, *shares.notes, *process_notes(dropped)]
-    notes += yield_notes(fitted.all_tier_pods, shares.goals, settings.tiers)
-    layers = build_layers(fitted.all_tier_pods, shares, fitted.drawn, capacity, settings)
-    return Compiled(layers, tuple(notes))
-
-
 @frozen
 class _Fitted:
     """The pods by tier, shares and draft that fit the engine's limits."""
@@ -81,7 +65,47 @@ class _Fitted:
     all_tier_pods: tuple[TierPods, ...]
     shares: Shares
     drawn: PlanDraft
+    adrift: Sequence[AddressedPod]
     notes: tuple[Note, ...]
+
+
+def _compile_static(
+    located: Sequence[AddressedPod], capacity: Capacity, settings: Settings
+) -> Compiled:
+    draft, dropped = system_draft(settings.plan)
+    pods, notes = with_room(located, rooms(settings.tiers, len(draft.fixed)))
+    fitted, relief = _relieved(pods, capacity, settings)
+    notes += relief
+    shares, adrift = fitted.shares, fitted.adrift
+    notes += adrift_notes(adrift, settings.tiers, {note.subject for note in notes})
+    notes += [*fitted.notes, *shares.notes, *process_notes(dropped)]
+    notes += yield_notes(fitted.all_tier_pods, shares.goals, settings.tiers)
+    layers = build_layers(fitted.all_tier_pods, shares, fitted.drawn, capacity, settings)
+    return Compiled(layers, tuple(notes))
+
+
+def _relieved(
+    pods: Sequence[AddressedPod], capacity: Capacity, settings: Settings
+) -> tuple[_Fitted, Iterable[Note]]:
+    """Fit the pods. Shorten the addresses of more and more of them until the plan holds all."""
+    notes: dict[str, Note] = {}
+    # Each round draws up the whole plan, so there are few of them.
+    most = first = 1 + len(pods) // 16
+    while True:
+        fitted = _fitted(AddressedPods.of(pods), capacity, settings)
+        pods, more = relieve(pods, crowding(fitted.drawn), most)
+        if not more:
+            return fitted, notes.values()
+        notes.update(more)
+        most = max(first, 2 * len(more))
+
+
+def _fitted(addressed: AddressedPods, capacity: Capacity, settings: Settings) -> _Fitted:
+    draft, _ = system_draft(settings.plan)
+    _join_system(draft, addressed.system)
+    all_tier_pods, refusals = tier_pods_of(addressed.tiered)
+    fitted = _fit(all_tier_pods, capacity, settings, draft, addressed.adrift)
+    return evolve(fitted, notes=(*refusals, *fitted.notes))
 
 
 def _fit(
@@ -101,7 +125,7 @@ def _fit(
         drawn = sketch(all_tier_pods, shares, system, adrift)
         over = excess(all_tier_pods, shares, drawn)
         if over is None:
-            return _Fitted(tuple(all_tier_pods), shares, drawn, tuple(notes))
+            return _Fitted(tuple(all_tier_pods), shares, drawn, adrift, tuple(notes))
         all_tier_pods, note = fold(all_tier_pods, over)
         notes.append(note)
 

@@ -10,7 +10,7 @@ from temper_core.engine.capabilities import (
     LARGEST_REGEX_COUNT,
 )
 from temper_core.plan.addresses import AddressedPod
-from temper_core.plan.blocks import Block, LayerDraft, count_expressions
+from temper_core.plan.blocks import Block, LayerDraft, count_expressions, unsplit
 from temper_core.plan.groups import GroupRequest, TierPods
 from temper_core.plan.shares import Shares
 from temper_core.profiles.conditions import (
@@ -111,22 +111,26 @@ def drafts_of(
 
 
 def excess(all_tier_pods: Sequence[TierPods], shares: Shares, drawn: PlanDraft) -> Excess | None:
-    """Find the least important group that exceeds the engine's limits."""
+    """Find the least important group whose conditions exceed the engine's limits.
+
+    What the number and length of the addresses exceeds is in ``crowding.py``.
+    """
     for tier_pods in all_tier_pods:
         narrow = _too_narrow(tier_pods, shares)
         if narrow is not None:
             return narrow
+    blocks = {name: unsplit(blocks) for name, blocks in drawn.blocks.items()}
     for tier_pods in all_tier_pods:
         for request in tier_pods.group_requests:
-            if len(drawn.blocks.get(request.name, ())) > LARGEST_OR_COUNT:
+            if len(blocks.get(request.name, ())) > LARGEST_OR_COUNT:
                 return Excess(
                     request, f"its layer would need more than {LARGEST_OR_COUNT} OR blocks"
                 )
     for tier in Tier:
-        if len(drawn.blocks.get(tier.value, ())) > LARGEST_OR_COUNT:
+        if len(blocks.get(tier.value, ())) > LARGEST_OR_COUNT:
             why = f"the {tier} layer would need more than {LARGEST_OR_COUNT} OR blocks"
             return Excess(_least(all_tier_pods, shares, tier), why)
-    if count_expressions(drawn.blocks.values()) > LARGEST_REGEX_COUNT:
+    if count_expressions(blocks.values()) > LARGEST_REGEX_COUNT:
         why = f"the engine takes {LARGEST_REGEX_COUNT} regular expressions"
         return Excess(_least(all_tier_pods, shares), why)
     return None

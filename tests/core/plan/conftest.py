@@ -8,11 +8,12 @@ import attrs
 import pytest
 
 from temper_core.engine.binary import EngineBinary, find_engine
-from temper_core.plan import ProfileCatalogue, decide
+from temper_core.plan import ProfileCatalogue, decide, membership
 from temper_core.records.pods import Container, QosClass
 from temper_core.records.profiles import Fingerprint, LoadedProfile, WorkloadProfile
 from temper_core.records.steering import FIXED_HINTS, Steering
 from temper_core.records.thread_groups import ThreadGroup, ThreadMatch, Treatment
+from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from temper_core.testing import make_machine, make_pod
 
@@ -80,6 +81,17 @@ def with_image():
         return attrs.evolve(pod, containers=containers)
 
     return change
+
+
+@pytest.fixture
+def layer_at():
+    """Say in which layer a thread at a cgroup is."""
+
+    def find(plan, cgroup, comm="main", process="main", uid=1000, *, is_kthread=False):
+        thread = ThreadIdentity(cgroup, comm, process, uid, is_kthread=is_kthread)
+        return membership.layer_of(plan, thread).name
+
+    return find
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 import attrs
 import pytest
 
-from temper_core.plan import membership
 from temper_core.records.engine_matchers import Matcher
 from temper_core.records.pods import Origin
-from temper_core.records.threads import ThreadIdentity
 from temper_core.settings import Settings
 from temper_core.settings.models import PodSettings
 from temper_core.settings.tiers import PlanSettings
@@ -15,17 +13,6 @@ SYSTEMD = (
 )
 CGROUPFS = "kubepods/burstable/pod{}/0123/"
 NESTED = "docker/abc/kubelet.slice/kubelet-kubepods-pod{}.slice/cri-containerd-1.scope/"
-
-
-@pytest.fixture
-def layer_at():
-    """Say in which layer a thread at a cgroup is."""
-
-    def find(plan, cgroup, comm="main", process="main", uid=1000, *, is_kthread=False):
-        thread = ThreadIdentity(cgroup, comm, process, uid, is_kthread=is_kthread)
-        return membership.layer_of(plan, thread).name
-
-    return find
 
 
 def blocks_of(plan, name):
