@@ -8,6 +8,7 @@ from attrs import frozen
 
 from temper_core.engine.installed import InstalledEngine, find_installed
 from temper_core.errors import TemperError
+from temper_core.foreign_writers import foreign_writer
 from temper_core.records.checks import Check, CheckState, failed, ok, warning
 from temper_core.records.snapshots import Mode, SafeModeReason
 from temper_core.scheduler.host.roots import Roots
@@ -126,6 +127,12 @@ def engine(name: str, find: FindEngine) -> Check:
             str(error),
             f"`cargo install scx_layered --version {TESTED_ENGINE} --locked` builds it (clang, "
             "libelf-dev, zlib1g-dev), and `vm/build-engine` of a checkout with a checksum",
+        )
+    if who := foreign_writer(installed.path):
+        return warning(
+            "engine",
+            f"{installed.path}: {who}, and the agent runs it",
+            "have root own it, in a directory that only root may write, such as /usr/local/bin",
         )
     if installed.assumption:
         return warning("engine", installed.assumption, "install a version that Temper knows")

@@ -45,7 +45,7 @@ def node(node):
 
 
 def find(name: str) -> InstalledEngine:
-    return InstalledEngine(Path(name), "1.1.4")
+    return InstalledEngine(Path("/usr/local/bin", name), "1.1.4")
 
 
 def stat_of(start: int) -> str:
@@ -116,6 +116,18 @@ def test_more_caches_than_the_engine_has_room_for_fail_their_check(node, index, 
     checks, _ = look(node)
 
     assert checks["topology_size"].state == state
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file to another user")
+def test_an_engine_that_another_user_may_change_is_warned_of(node, tmp_path):
+    binary = tmp_path / "scx_layered"
+    binary.touch()
+    os.chown(binary, 65534, -1)
+
+    checks, hold = look(node, find=lambda _: InstalledEngine(binary, "1.1.4"))
+
+    assert (checks["engine"].state, hold) == ("warning", None)
+    assert "user 65534 owns" in checks["engine"].detail
 
 
 def test_more_numa_nodes_than_the_engine_has_room_for_fail_their_check(node):
