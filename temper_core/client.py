@@ -213,9 +213,11 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
     token, owner = "", None
     if server.token_file:
         path = Path(server.token_file)
+        with suppress(OSError):
+            owner = path.stat().st_uid
         # Without the token the agent's own error describes best what is missing.
         with suppress(OSError, MachineError, UnicodeDecodeError):
-            token, owner = read_tokens(path)[0].secret.decode("ascii"), path.stat().st_uid
+            token = read_tokens(path)[0].secret.decode("ascii")
     _require_trusted_listener(server, owner)
     return {"authorization": f"Bearer {token}"} if token else {}
 
@@ -227,9 +229,11 @@ def _require_trusted_listener(server: "ServerSettings", token_owner: int | None)
         raise OSError("no process of this network namespace listens there")
     others = sorted(owners - {ROOT, os.geteuid(), token_owner})
     if others:
-        trusted = f" and the owner of {server.token_file}" if token_owner is not None else ""
+        trusted = ["root", "this user"]
+        if token_owner is not None:
+            trusted.append(f"the owner of {server.token_file}")
         raise OSError(
-            f"user {others[0]} listens there, and only root, this user{trusted} are trusted"
+            f"user {others[0]} listens there, who is none of those trusted: {', '.join(trusted)}"
         )
 
 

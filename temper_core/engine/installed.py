@@ -14,7 +14,7 @@ from temper_core.errors import EngineError
 if TYPE_CHECKING:
     from temper_core.engine.binary import EngineBinary
 
-FAILURE_S = 300.0
+FAILURE_S = 60.0
 """A failure is remembered, because a binary that hangs takes 10 s of the agent's loop, but not
 for ever: its cause may lie beside the file, as a missing library or a slow disk."""
 

@@ -89,15 +89,14 @@ def _relieved(
 ) -> tuple[_Fitted, Iterable[Note]]:
     """Fit the pods. Shorten the addresses of more and more of them until the plan holds all."""
     notes: dict[str, Note] = {}
-    # Each round draws up the whole plan, so there are few of them.
-    most = first = 1 + len(pods) // 16
+    least = 1
     while True:
         fitted = _fitted(AddressedPods.of(pods), capacity, settings)
-        pods, more = relieve(pods, crowding(fitted.drawn), most)
+        pods, more = relieve(pods, crowding(fitted.drawn), least)
         if not more:
             return fitted, notes.values()
         notes.update(more)
-        most = max(first, 2 * len(more))
+        least *= 2  # each round draws up the whole plan, so there are few of them
 
 
 def _fitted(addressed: AddressedPods, capacity: Capacity, settings: Settings) -> _Fitted:

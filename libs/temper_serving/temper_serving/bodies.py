@@ -67,8 +67,9 @@ class _Body:
 class BodyBudget:
     """Reads bodies of at most ``most_bytes``, with one bound for all that are held.
 
-    Where the bound is reached, the largest body that is read from the network that holds the most
-    is given up. So a client that fills the bound keeps no other client out.
+    Where the bound is reached, the largest body that is still read from the network that holds the
+    most is given up. So slow bodies of one client keep no other client out. A body that is whole
+    is never given up.
     """
 
     most_bytes: int

@@ -125,14 +125,12 @@ def _stall(message: str, end: End) -> Reason:
     return EndKind.RT_HOG if stall.hog else EndKind.STALL, str(stall)
 
 
+ATTACH, BUSY, ATTACH_WITHIN = "attach", "Device or resource busy (os error 16)", 200
 OUT_OF_PRIVILEGES = "Operation not permitted (os error 1)", "Permission denied"
 TEXTS: tuple[tuple[EndKind, tuple[tuple[str, ...], ...], str], ...] = (
     (
         EndKind.FOREIGN_SCHEDULER,
-        (
-            ("another sched_ext scheduler is already running",),
-            ("attach", "Device or resource busy (os error 16)"),
-        ),
+        (("another sched_ext scheduler is already running",),),
         "another sched_ext scheduler was attached first",
     ),
     (
@@ -196,9 +194,16 @@ def _from_text(end: End) -> Reason | None:
     for kind, alternatives, summary in TEXTS:
         if any(_has_in_turn(evidence, phrases) for phrases in alternatives):
             return kind, summary
+        if kind is EndKind.FOREIGN_SCHEDULER and _is_busy_to_attach(evidence):
+            return kind, summary
     if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
         return EndKind.CONFIG, f"{REFUSED_PLAN}{_error_line(end.errors)}"
     return None
+
+
+def _is_busy_to_attach(text: str) -> bool:
+    """Whether an attachment shortly before is what was busy, and no other device."""
+    return any(ATTACH in before[-ATTACH_WITHIN:] for before in text.split(BUSY)[:-1])
 
 
 def _has_in_turn(text: str, phrases: Sequence[str]) -> bool:

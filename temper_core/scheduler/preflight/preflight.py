@@ -128,12 +128,12 @@ def engine(name: str, find: FindEngine) -> Check:
             f"`cargo install scx_layered --version {TESTED_ENGINE} --locked` builds it (clang, "
             "libelf-dev, zlib1g-dev), and `vm/build-engine` of a checkout with a checksum",
         )
+    if installed.assumption:
+        return warning("engine", installed.assumption, "install a version that Temper knows")
     if who := foreign_writer(installed.path):
         return warning(
             "engine",
             f"{installed.path}: {who}, and the agent runs it",
-            "have root own it, in a directory that only root may write, such as /usr/local/bin",
+            "have root own it, in a directory that only root may write",
         )
-    if installed.assumption:
-        return warning("engine", installed.assumption, "install a version that Temper knows")
     return ok("engine", f"scx_layered {installed.version} at {installed.path}")

@@ -39,10 +39,10 @@ def yielding(profile, group):
 
 @pytest.fixture
 def containers_of(pod, with_image):
-    """Make a pod of *count* containers, of which a profile takes the first."""
+    """Make a pod of *count* containers, of which a profile takes the first ones."""
 
-    def make(name, count, **changes):
-        images = ["redis:7", *["sidecar:1"] * (count - 1)]
+    def make(name, count, matching=1, **changes):
+        images = ["redis:7"] * matching + ["sidecar:1"] * (count - matching)
         path = f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{name}.slice/"
         ids = tuple(f"{name}{number:03}".rjust(64, "0") for number in range(count))
         given = {"cgroups": (path,), **changes}
@@ -114,6 +114,28 @@ def test_the_containers_of_pods_with_most_of_them_become_one(plan, containers_of
     assert set(folded(made)) < {pod.key for pod in large}
     assert all("applies to all its containers" in why for why in folded(made).values())
     assert all(pod.containers[1].runtime_id in render_engine(made) for pod in small[::10])
+
+
+def test_hardly_more_pods_are_relieved_than_have_to_be(plan, containers_of, yielding):
+    """Some 95 such pods fit into the expressions."""
+    made = plan(
+        *[containers_of(f"{n:03}", 256, priority=HIGH) for n in range(160)], profiles=[yielding]
+    )
+
+    assert not problems_of(made)
+    assert 160 - 95 - 5 <= len(folded(made)) <= 80
+
+
+def test_containers_become_one_before_a_pod_shares_open(plan, containers_of, profile, group):
+    """With an exclusive group only the containers that match have addresses of their own."""
+    owning = profile("redis", group("main", "redis", treatment="exclusive", cpu_fraction=0.5))
+    crowd = [containers_of(f"{n:03}", 256, priority=HIGH, matching=255) for n in range(150)]
+
+    made = plan(*crowd, profiles=[owning])
+
+    assert not problems_of(made)
+    assert folded(made)
+    assert not [message for message in folded(made).values() if "Open" in message]
 
 
 def test_a_pod_whose_cgroups_no_expressions_hold_shares_open(plan, service, layer_at):

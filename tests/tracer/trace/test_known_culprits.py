@@ -196,6 +196,16 @@ def test_wakers_and_wakees_are_those_of_the_subjects_that_are_asked_for():
     ]
 
 
+def test_wakers_can_be_interrupts():
+    block = events(
+        switch(1_000, 0, 0, 14), wake(1_050, 14, VICTIM, 0, flags=1), switch(1_100, 0, 14, VICTIM)
+    )
+
+    report = report_of(analyzed(block), THREADS, Wanted(of="interrupt"))
+
+    assert [(edge.waker, edge.woken) for edge in report.edges] == [("(interrupt)", "mysqld[10]")]
+
+
 def test_of_a_selection_only_the_selected_threads_are_told_as_waiting():
     block = events(
         switch(1_000, 0, 0, 13),

@@ -329,6 +329,19 @@ def test_the_evidence_is_kept_but_bounded():
     assert len(diagnosis.detail) < 10_000
 
 
+def test_a_device_that_is_busy_long_after_an_attachment_is_no_scheduler_of_others():
+    words = (
+        "attaching to perf events\n"
+        + "60 lines\n" * 60
+        + "dma: Device or resource busy (os error 16)"
+    )
+
+    assert diagnose(End(1, words)).kind == "unknown"
+    assert diagnose(
+        End(1, words[-80:] + " attach: Device or resource busy (os error 16)")
+    ).kind == ("foreign_scheduler")
+
+
 LONG = """
 import sys
 from temper_core.scheduler.failure.diagnosis import End, diagnose

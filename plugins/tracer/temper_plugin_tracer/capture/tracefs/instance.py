@@ -148,16 +148,6 @@ def mounted() -> Path:
     raise MachineError(f"{mounts[0]}/instances cannot be written; run as root")
 
 
-def mask_of(cpus: Iterable[int]) -> str:
-    """Return CPUs as the kernel reads a mask: hexadecimal words of 32 bits, the highest first."""
-    bits = sum(1 << cpu for cpu in set(cpus))
-    words: list[str] = []
-    while bits or not words:
-        words.append(f"{bits & 0xFFFF_FFFF:08x}")
-        bits >>= 32
-    return ",".join(reversed(words))
-
-
 def _made(instances: Path) -> tuple[Path, int]:
     for _ in range(ATTEMPTS):
         path = instances / f"temper-{os.getpid()}-{os.urandom(3).hex()}"

@@ -120,7 +120,7 @@ class _Maker:
                 longest_ns,
             )
             for waker, row, count, waits_ns, longest_ns in self.analyzer.edges.all()
-            if waker in asked or tids[row] in asked
+            if waker in asked or tids[row] in asked or self.wanted.of in self.names.waker(waker)
         )
         ordered = sorted(edges, key=lambda edge: (-edge.waits_ns, edge.waker, edge.woken))
         return tuple(ordered[: self.wanted.rows])
