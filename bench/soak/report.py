@@ -26,6 +26,7 @@ class Measure:
 
 MEASURES = (
     Measure("rss_mib", "RSS, MiB", 1.0),
+    Measure("anonymous_mib", "anonymous memory, MiB", 1.0),
     Measure("descriptors", "file descriptors", 1.0),
     Measure("bpf_descriptors", "BPF descriptors", 1.0),
     Measure("threads", "threads", 1.0),
@@ -35,6 +36,8 @@ MEASURES = (
     Measure("state_kib", "state on disk, KiB", None),
     Measure("cgroups", "cgroups of the machine", 1.0),
     Measure("instances", "tracefs instances", 1.0),
+    # Bursts of other jobs, which the agent observes and remembers.
+    Measure("machine_threads", "threads of the machine", None),
 )
 
 

@@ -27,6 +27,8 @@ class Sample:
     state_kib: float
     cgroups: int
     instances: int
+    anonymous_mib: float
+    machine_threads: int
 
     def as_line(self) -> dict[str, float]:
         """Return the sample as a line of the records."""
@@ -54,7 +56,15 @@ def sample(
         state_kib=sum(map(_size, state.rglob("*"))) / 1024,
         cgroups=sum(1 for _ in os.walk(cgroups)),  # passes over those that are removed meanwhile
         instances=sum(1 for _ in instances.iterdir()) if instances.is_dir() else 0,
+        anonymous_mib=_status_kib(process, "RssAnon") / 1024,
+        machine_threads=int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2]),
     )
+
+
+def _status_kib(process: Path, name: str) -> int:
+    """Return a figure of ``/proc/PID/status`` in KiB."""
+    lines = (process / "status").read_text().split("\n")
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def _target(descriptor: Path) -> str:

@@ -130,6 +130,13 @@ def test_cgroups_and_instances_are_counted(tmp_path):
     assert (seen.cgroups, seen.instances) == (3, 1)
 
 
+def test_anonymous_memory_is_a_part_and_the_machine_has_more_threads_than_the_process(tmp_path):
+    seen = sample(os.getpid(), tmp_path, 0)
+
+    assert 0 < seen.anonymous_mib < seen.rss_mib
+    assert seen.machine_threads > seen.threads
+
+
 def test_the_settings_are_those_of_an_agent_that_observes_or_enforces(tmp_path):
     file = tmp_path / "agent.toml"
     for engine in (None, Path("/opt/scx_layered")):
