@@ -5,7 +5,6 @@ The cgroup is removed with its last process. If ``temper run`` was killed, or ch
 command outlived it, the next ``temper run`` removes the empty cgroup.
 """
 
-import fcntl
 import os
 import re
 import signal
@@ -23,6 +22,7 @@ from temper_core.node.cgroup_names import RUN_SLICE, parse_run_name
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.node.quantities import cpu_millis
 from temper_core.node.run_cgroups import LIMIT_NOTE, REQUEST_NOTE, is_populated, note
+from temper_core.node.run_lock import run_lock
 from temper_core.records.tiers import Tier
 
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
@@ -34,10 +34,6 @@ FORWARDED = TYPED | {signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUS
 SI_KERNEL = 0x80
 CFS_PERIOD_US = 100_000
 SETTLE_S = 0.01
-LONGEST_LOCK_S = 2.0
-LOCK_RETRY_S = 0.02
-LOCK_FILE = "cgroup.kill"
-OPEN_TRIES = 3
 RECHECK_S = 1.0
 RUNS = "a command of temper run still runs in it"
 IS_LOCKED = "another process holds the lock of temper run"
@@ -124,14 +120,14 @@ def run(
     with _holding_signals() as mask:
         try:
             # Until the command is in it, the new cgroup looks like a left-over one.
-            with _locked(cgroup.parent) as is_alone:
+            with run_lock(cgroup.parent) as is_alone:
                 _make(workload, cgroup, warn, is_alone=is_alone)
                 _tell_of_stock_scheduler(workload, warn)
                 child = _start(argv, cgroup, mask)
             code = _wait(child)
             left = _processes(cgroup)
         finally:
-            with suppress(MachineError), _locked(cgroup.parent):
+            with suppress(MachineError), run_lock(cgroup.parent):
                 _remove_empty(cgroup)
     return CommandEnd(code if code >= 0 else 128 - code, cgroup, left)
 
@@ -158,7 +154,7 @@ def remove_left_behind(*, is_dry: bool = False) -> tuple[list[Path], dict[Path, 
     if is_dry:
         empty, populated = _by_use(parent)
         return empty, dict.fromkeys(populated, RUNS)
-    with _locked(parent) as is_alone:
+    with run_lock(parent) as is_alone:
         empty, populated = _by_use(parent)
         for cgroup in empty if is_alone else ():
             _remove_empty(cgroup)
@@ -188,60 +184,6 @@ def _millis(option: str, quantity: str | None) -> int | None:
         return None if quantity is None else cpu_millis(quantity)
     except InputError as error:
         raise InputError(f"{option}: {error}") from error
-
-
-@contextmanager
-def _locked(parent: Path) -> Iterator[bool]:
-    """Lock out other ``temper run`` of this host while cgroups are made or removed in *parent*.
-
-    A change takes milliseconds, so after ``LONGEST_LOCK_S`` it goes on without the lock. Yields
-    whether it has it. Without it no other cgroup may be removed.
-    """
-    until = time.monotonic() + LONGEST_LOCK_S
-    while True:
-        descriptor = _open_lock(parent)
-        try:
-            is_alone = _take_lock(descriptor, until)
-            if not is_alone or _is_in_place(descriptor, parent):
-                yield is_alone
-                return
-        finally:
-            os.close(descriptor)
-
-
-def _open_lock(parent: Path) -> int:
-    """Open what is locked (flock(2)): a file of the kernel, so that none is left behind.
-
-    It is ``cgroup.kill`` of *parent*, which is made for it. Whoever may open a file may lock it,
-    and only root may open this one. Before Linux 5.14 it is the root, which every user may lock.
-    """
-    for _ in range(OPEN_TRIES):
-        with suppress(OSError):  # the last temper run removes the slice
-            parent.mkdir(exist_ok=True)
-            return os.open(parent / LOCK_FILE, os.O_WRONLY | os.O_CLOEXEC)
-    try:
-        return os.open(parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise MachineError(f"cannot open {parent.parent}: {error.strerror}") from error
-
-
-def _take_lock(descriptor: int, until: float) -> bool:
-    while time.monotonic() < until:
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        time.sleep(LOCK_RETRY_S)
-    return False
-
-
-def _is_in_place(descriptor: int, parent: Path) -> bool:
-    """Whether the locked file is not one of a slice that was removed meanwhile."""
-    locked = os.fstat(descriptor)
-    for path in (parent / LOCK_FILE, parent.parent):
-        with suppress(OSError):
-            if os.path.samestat(locked, path.stat()):
-                return True
-    return False
 
 
 def _make(workload: Workload, cgroup: Path, warn: Warn, *, is_alone: bool) -> None:

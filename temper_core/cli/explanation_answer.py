@@ -1,4 +1,8 @@
-"""An agent's answer to ``/explain``, checked before it is shown: any process may send one."""
+"""An agent's answer to ``/explain``, checked before it is shown: any process may send one.
+
+The models are those of what is shown, with texts for the plan's own kinds: those of
+``temper_core.plan`` refuse the kinds of a later version, and are slow to import.
+"""
 
 from collections.abc import Mapping
 from typing import Any
