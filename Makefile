@@ -106,6 +106,7 @@ run-kube: install  ## bring a Kubernetes control plane up and run the agent agai
 
 test-kube: install  ## build that control plane, once (10 minutes of CPU), and test against it
 	@kube/build >/dev/null
+	@scripts/fetch-prometheus >/dev/null || true  # without it tests are skipped
 	$(BIN)/pytest -q -n 2 --dist loadfile tests/kubernetes tests/density --kube -o cache_dir=build/pytest-kube $(SELECTED)
 
 e2e-node: install  ## the chart on a real node: kubelet, containerd and a sched_ext kernel in an emulator (30 minutes)
