@@ -103,6 +103,17 @@ def test_an_answer_without_an_end_is_given_up(server, monkeypatch, answer):
         connection.ask("GET", "/x")
 
 
+def test_a_watch_whose_head_has_no_end_is_given_up(server, monkeypatch):
+    monkeypatch.setattr(connection_module, "EXCHANGE_S", 0.5)
+    server.watches = [(100, {}, [Scripted.HANG])]
+
+    with (
+        Connection(server.access, 2 * PATIENCE_S) as connection,
+        pytest.raises(MachineError, match=r"not complete after 0\.5 s"),
+    ):
+        next(connection.stream("/x?watch=1"))
+
+
 def test_a_list_that_is_left_before_its_end_does_not_spoil_the_next_request(server):
     server.lists = [listing("a", "b"), listing("c")]
 

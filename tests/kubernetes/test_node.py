@@ -10,6 +10,7 @@ from temper_core.testing import MadeContext, make_machine, make_pod, make_snapsh
 from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
+from temper_plugin_kubernetes.node import NodeWatch
 from temper_plugin_kubernetes.options import Options
 from tests.control_plane.cluster import pod, wait_until
 
@@ -288,3 +289,17 @@ def test_either_can_be_switched_off(cluster, node, access, accompany, off):
 
     assert bool(cluster.events(node)) is (off != "events")
     assert bool(cluster.annotations(node)) is (off != "annotations")
+
+
+@pytest.mark.parametrize("annotations", ["all", [1], {"temper.codes/safe-mode-requested": 5}])
+def test_a_node_that_cannot_be_read_changes_nothing(annotations):
+    obeyed = []
+    watch = NodeWatch("n", obeyed.append)
+    watch.replaced([{"metadata": {"name": "n", "uid": "1", "annotations": {"a": "b"}}}])
+
+    with capture_logs() as logs:
+        watch.changed("MODIFIED", {"metadata": {"name": "n", "annotations": annotations}})
+
+    assert obeyed == [{"a": "b"}]
+    assert watch.now().annotations == {"a": "b"}
+    assert [entry["event"] for entry in logs] == ["node_unreadable"]

@@ -151,9 +151,13 @@ class Connection:
     def stream(
         self, path: str, *, accept: str = "", begun: Callable[[], None] = lambda: None
     ) -> Iterator[Json]:
-        """Yield the events of a watch until the server ends it. *begun* is called at its start."""
+        """Yield the events of a watch until the server ends it. *begun* is called at its start.
+
+        The head of the answer must be complete after ``EXCHANGE_S``.
+        """
         try:
-            response = self._send("GET", path, None, "", accept)
+            with self._limited(EXCHANGE_S):
+                response = self._send("GET", path, None, "", accept)
             begun()
             while line := response.readline(LARGEST_BYTES + 1):
                 yield self._event(line)

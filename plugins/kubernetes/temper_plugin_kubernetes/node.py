@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 import structlog
 from attrs import field, frozen
 
-from temper_kube.list_pages import Json
+from temper_kube.list_pages import Json, require_object
 
 NODES = "/api/v1/nodes"
 
@@ -24,7 +24,8 @@ class NodeState:
 class NodeWatch:
     """Follows one node. *obey* is called with its annotations on each change.
 
-    *changed* is called after that. Both run on the watching thread.
+    *changed* is called after that. Both run on the watching thread. If the object cannot be read,
+    the last annotations stay in force.
     """
 
     def __init__(
@@ -63,6 +64,11 @@ class NodeWatch:
     def _saw(self, item: Json) -> None:
         metadata = item.get("metadata")
         if not isinstance(metadata, dict) or metadata.get("name") != self._name:
+            return
+        try:
+            require_object(item)
+        except TypeError as error:
+            log.warning("node_unreadable", node=self._name, reason=str(error))
             return
         annotations = metadata.get("annotations") or {}
         with self._lock:
