@@ -5,14 +5,8 @@ from functools import cached_property
 
 from attrs import define, evolve, field, frozen
 
-from temper_core.profiles.fingerprints import (
-    image_sign,
-    preference,
-    process_sign,
-    rank,
-    shape_misfit,
-    version_misfit,
-)
+from temper_core.profiles.fingerprints import preference, rank, shape_misfit, version_misfit
+from temper_core.profiles.recognition import Recognition
 from temper_core.records.contributions import Detection
 from temper_core.records.machine import MachineShape
 from temper_core.records.plans import ProfileCode
@@ -97,6 +91,10 @@ class ProfileCatalogue:
         ids = sorted({loaded.profile.id for loaded in self.profiles})
         return {profile_id: tuple(self._with_id(profile_id)) for profile_id in ids}
 
+    @cached_property
+    def _recognition(self) -> Recognition:
+        return Recognition(self._by_id)
+
     def _with_id(self, profile_id: str) -> list[LoadedProfile]:
         variants = [loaded for loaded in self.profiles if loaded.profile.id == profile_id]
         return sorted(variants, key=preference)
@@ -151,24 +149,15 @@ class ProfileCatalogue:
 
     def _recognised(self, pod: Pod, machine: MachineShape) -> Choice:
         disabled: list[Choice] = []
-        for sign_of in (image_sign, process_sign):
+        for signs_of in (self._recognition.image_signs, self._recognition.process_signs):
             choices = [
                 self._named(profile_id, _Claim(pod, machine, f"{sign} is {profile_id}'s"))
-                for profile_id, sign in self._signs(pod, sign_of)
+                for profile_id, sign in signs_of(pod)
             ]
             if settled := [choice for choice in choices if choice.is_settled]:
                 return _best(settled)
             disabled += choices
         return disabled[0] if disabled else UNCLAIMED
-
-    def _signs(self, pod: Pod, sign_of: Callable[..., str]) -> list[tuple[str, str]]:
-        signs: dict[str, str] = {}
-        for profile_id, candidates in self._by_id.items():
-            for loaded in candidates:
-                sign = sign_of(loaded.profile.fingerprint, pod)
-                if sign:
-                    signs.setdefault(profile_id, sign)
-        return list(signs.items())
 
 
 def _applied(fitting: Sequence[LoadedProfile], claim: _Claim) -> Choice:

@@ -18,6 +18,7 @@ from temper_core.profiles.enabling import disabled_reason, unknown_ids
 from temper_core.profiles.engine_limits import engine_misfits
 from temper_core.profiles.files import Entry
 from temper_core.profiles.fingerprints import preference
+from temper_core.profiles.recognition import within_globs
 from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
 
 DEEPEST = 8
@@ -109,7 +110,7 @@ class Completion:
         by_owner = self._outcomes(family, capabilities, failures)
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}
         completed = [item for outcome in by_owner.values() for item in outcome.sound]
-        profiles = tuple(_first_claims(completed, failures))
+        profiles = tuple(within_globs(_first_claims(completed, failures), failures))
         failures += unknown_ids(self.enable, profiles)
         return ProfileCatalogue(
             tuple(self._judged(item, date) for item in profiles),

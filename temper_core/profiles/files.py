@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -17,6 +17,8 @@ LARGEST_PROFILE_BYTES = 256 * 1024
 """Bytes. Parsing takes time of the agent's loop. The shipped profiles have 2 KiB."""
 
 MOST_FILES = 1_000
+MOST_BYTES = 8 * 1024 * 1024
+"""Bytes of all files. Reading as many takes about 4 s at the start of the agent."""
 
 SETTLED_NS = 2_000_000_000
 """A file written less than this ago may change again with the same times: those of older kernels
@@ -56,9 +58,13 @@ class ProfileFiles:
             paths = []
         except OSError as error:
             return (self._failure(error.strerror or str(error)), *self._entries())
-        self._seen = {path: self._follow(path) for path in paths[:MOST_FILES]}
-        if len(paths) > MOST_FILES:
-            reason = f"holds {len(paths)} profiles; those after the first {MOST_FILES} are left out"
+        count = _count_within_bounds(paths)
+        self._seen = {path: self._follow(path) for path in paths[:count]}
+        if count < len(paths):
+            reason = (
+                f"holds {len(paths)} profiles; those after the first {count} are left out, "
+                f"as the bounds are {MOST_FILES} files and {MOST_BYTES} bytes"
+            )
             return (self._failure(reason), *self._entries())
         return self._entries()
 
@@ -116,6 +122,25 @@ def profile_files(directory: Path) -> list[Path]:
 
 def _is_profile(name: str) -> bool:
     return name.endswith(".toml") and not name.startswith(".")
+
+
+def _count_within_bounds(paths: Sequence[Path]) -> int:
+    """Return how many of the first *paths* may be read together."""
+    total = 0
+    for count, path in enumerate(paths[:MOST_FILES]):
+        total += _size(path)
+        if total > MOST_BYTES:
+            return count
+    return min(len(paths), MOST_FILES)
+
+
+def _size(path: Path) -> int:
+    """Return the bytes that are read of the file. 0 if it is refused."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return 0
+    return size if size <= LARGEST_PROFILE_BYTES else 0
 
 
 def _claim(loaded: LoadedProfile) -> Claim:

@@ -15,23 +15,14 @@ EXACT, RANGE = 2, 1
 COUNTED = ("cores", "threads_per_core", "sockets", "numa_nodes", "llcs")
 IMPLIED_PREFIXES = ("docker.io/", "library/")
 MOST_IMAGES = 16
-"""Containers of a pod whose images are compared with those of all profiles, 1 ms each."""
+"""Containers of a pod whose images are compared with those of profiles, 1 ms each."""
 
 
 def image_sign(fingerprint: Fingerprint, pod: Pod) -> str:
     """Return the image of *pod* that the fingerprint's globs match. Empty if none."""
-    images = (container.image for container in pod.containers[:MOST_IMAGES])
-    image_name = next((image for image in images if _takes_image(fingerprint.images, image)), "")
+    images = (image for _, image in _compared(pod))
+    image_name = next((image for image in images if takes_image(fingerprint.images, image)), "")
     return f"image {image_name}" if image_name else ""
-
-
-def process_sign(fingerprint: Fingerprint, pod: Pod) -> str:
-    """Return the main process of *pod* that the fingerprint names. Empty if none."""
-    if not fingerprint.processes:
-        return ""
-    names = (name for container in pod.containers for name in container.processes)
-    process = next((name for name in names if _takes_process(fingerprint, name)), "")
-    return f"process {process}" if process else ""
 
 
 def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
@@ -39,13 +30,17 @@ def containers_of(pod: Pod, fingerprint: Fingerprint) -> tuple[Container, ...]:
 
     Containers with an image of another version than the profile's are left out.
     """
-    recognised = tuple(
-        container for container in pod.containers if _takes_container(fingerprint, container)
-    )
+    recognised = [
+        (container, image)
+        for container, image in _compared(pod)
+        if takes_image(fingerprint.images, image) or _takes_process(fingerprint, container)
+    ]
     fitting = tuple(
-        container for container in recognised if _has_version(fingerprint, container) is not False
+        container
+        for container, image in recognised
+        if _has_version(fingerprint, image) is not False
     )
-    return fitting or recognised or pod.containers
+    return fitting or tuple(container for container, _ in recognised) or pod.containers
 
 
 def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str:
@@ -57,9 +52,7 @@ def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str
     """
     if not fingerprint.versions:
         return ""
-    verdicts = [
-        (container.image, _has_version(fingerprint, container)) for container in pod.containers
-    ]
+    verdicts = [(image, _has_version(fingerprint, image)) for _, image in _compared(pod)]
     if any(verdict for _, verdict in verdicts):
         return ""
     required = f"it is for versions {', '.join(fingerprint.versions)}"
@@ -71,11 +64,17 @@ def version_misfit(fingerprint: Fingerprint, pod: Pod, *, is_named: bool) -> str
     return f"{required}, and no image tag gives the pod's; an annotation can name the profile"
 
 
-def _has_version(fingerprint: Fingerprint, container: Container) -> bool | None:
-    """Whether the container's image has a version of the profile. None if that is not known."""
-    if not _takes_image(fingerprint.images, container.image):
+def _compared(pod: Pod) -> Iterator[tuple[Container, str]]:
+    """Yield each container with its image, empty after the first ``MOST_IMAGES``."""
+    for at, container in enumerate(pod.containers):
+        yield container, container.image if at < MOST_IMAGES else ""
+
+
+def _has_version(fingerprint: Fingerprint, image: str) -> bool | None:
+    """Whether the image has a version of the profile. None if that is not known."""
+    if not takes_image(fingerprint.images, image):
         return None
-    reference = container.image.partition("@")[0]
+    reference = image.partition("@")[0]
     return satisfies(reference.rpartition("/")[2].partition(":")[2], fingerprint.versions)
 
 
@@ -105,19 +104,17 @@ def rank(loaded: LoadedProfile) -> tuple[bool, int, int]:
     return not loaded.is_file, -specificity, width
 
 
-def _takes_container(fingerprint: Fingerprint, container: Container) -> bool:
-    if _takes_image(fingerprint.images, container.image):
-        return True
-    return any(_takes_process(fingerprint, name) for name in container.processes)
-
-
-def _takes_process(fingerprint: Fingerprint, name: str) -> bool:
+def _takes_process(fingerprint: Fingerprint, container: Container) -> bool:
     # Names from the kernel are truncated. Profiles may give the full name.
-    return any(name in (process, process[:LONGEST_COMM]) for process in fingerprint.processes)
+    names = {
+        name for process in fingerprint.processes for name in (process, process[:LONGEST_COMM])
+    }
+    return not names.isdisjoint(container.processes)
 
 
 @lru_cache(maxsize=4096)
-def _takes_image(globs: tuple[str, ...], image: str) -> bool:
+def takes_image(globs: tuple[str, ...], image: str) -> bool:
+    """Whether one of *globs* matches *image*, in one of its spellings."""
     if not globs or not image:
         return False
     return any(

@@ -1,10 +1,10 @@
 """Workload profiles: documents, and profiles that were loaded from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import deep_iterable, in_, instance_of, min_len
+from attrs.validators import and_, deep_iterable, in_, instance_of, min_len
 
 from temper_core.records.key_metadata import key_help, passes
 from temper_core.records.profile_evidence import Evidence
@@ -14,7 +14,23 @@ from temper_core.records.versions import CONDITION_PATTERN, require_condition
 
 SCHEMA_VERSION = 1
 
+MOST_SIGNS = 64
+"""Entries of a list in a fingerprint."""
+LONGEST_SIGN = 512
+"""Characters of an image that are read."""
+
 Bounds = int | tuple[int, int]
+
+
+def _require_few(_: object, __: object, entries: Sequence[str]) -> None:
+    if len(entries) > MOST_SIGNS:
+        raise ValueError(f"has {len(entries)} entries, and may have {MOST_SIGNS}")
+
+
+def _require_short(_: object, __: object, entries: Sequence[str]) -> None:
+    longest = max(map(len, entries), default=0)
+    if longest > LONGEST_SIGN:
+        raise ValueError(f"an entry has {longest} characters, and may have {LONGEST_SIGN}")
 
 
 @frozen
@@ -27,17 +43,19 @@ class Fingerprint:
 
     images: tuple[str, ...] = field(
         default=(),
+        validator=and_(_require_few, _require_short),
         metadata=key_help(
             "Globs on the image: name:tag, registry/name:tag, or with @sha256:… a digest."
         ),
     )
     processes: tuple[str, ...] = field(
         default=(),
+        validator=and_(_require_few, _require_short),
         metadata=key_help("Names of main processes, for images that do not show the program."),
     )
     annotations: tuple[str, ...] = field(
         default=(),
-        validator=deep_iterable(IDENTIFIER),
+        validator=and_(_require_few, deep_iterable(IDENTIFIER)),
         metadata=key_help(
             "Further ids for the annotation temper.codes/workload-profile.",
             pattern=f"^{ID_PATTERN}$",
@@ -45,7 +63,7 @@ class Fingerprint:
     )
     versions: tuple[str, ...] = field(
         default=(),
-        validator=deep_iterable(passes(require_condition)),
+        validator=and_(_require_few, deep_iterable(passes(require_condition))),
         metadata=key_help(
             'Conditions on the version in the image\'s tag, such as [">=8.0.27", "<9"].',
             pattern=CONDITION_PATTERN,

@@ -226,6 +226,19 @@ def test_of_too_many_files_the_first_by_name_are_read(files, write):
     assert "1002 profiles" in told[0].reason
 
 
+def test_files_that_are_too_large_together_are_left_out_from_the_end(files, write, monkeypatch):
+    for name in "abc":
+        write(f"{name}.toml", id=name)
+    size = (write.directory / "a.toml").stat().st_size
+    monkeypatch.setattr("temper_core.profiles.files.MOST_BYTES", 2 * size)
+
+    told = files.look()
+
+    assert [each.profile for each in told[:1]] == [""]
+    assert "3 profiles; those after the first 2 are left out" in told[0].reason
+    assert [each.profile.id for each in told[1:]] == ["a", "b"]
+
+
 @pytest.mark.parametrize("pattern", ["(" * 5000 + ")" * 5000, "(a{1000}){1000}", "("])
 def test_a_pattern_that_cannot_be_compiled_is_a_failure(files, write, pattern):
     text = '[[thread_groups]]\nname = "hot"\nmatch = [{ comm_pattern = "%s" }]\n'
