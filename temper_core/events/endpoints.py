@@ -5,12 +5,14 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from temper_core.errors import InputError
 from temper_core.events.document import event_document, plain_line
 from temper_core.events.event_log import EventLog
 from temper_core.events.event_stream import streamed
 from temper_core.events.query import PARAMETERS, STREAM_PARAMETERS, Query, read_query
 from temper_core.records.endpoints import EVENT_STREAM, Answer, Endpoint, Request
 from temper_core.records.events import LONGEST_REASON
+from temper_core.suggestions import did_you_mean
 
 SCHEMA_VERSION = 1
 LAST_EVENT_ID = "last-event-id"
@@ -53,7 +55,7 @@ class EventEndpoints:
 
     def _list(self, request: Request) -> Any:  # noqa: ANN401 - JSON
         events = self.log()
-        query = _known(read_query(request.query), events.last)
+        query = _judged(read_query(request.query), events)
         selected = query.chosen(events.after(query.after))
         return {
             "schema_version": SCHEMA_VERSION,
@@ -78,10 +80,19 @@ class EventEndpoints:
         events = self.log()
         since = request.headers.get(LAST_EVENT_ID, "") or request.query.get("since", "")
         query = read_query({**request.query, "since": since or str(events.last)})
-        stream = streamed(events, _known(query, events.last))
+        stream = streamed(events, _judged(query, events))
         return Answer(media_type=EVENT_STREAM, stream=stream)
 
 
-def _known(query: Query, last: int) -> Query:
-    """Begin at the oldest event if the number is beyond the log, which has then been reset."""
-    return evolve(query, after=0) if query.after > last else query
+def _judged(query: Query, events: EventLog) -> Query:
+    """Begin at the oldest event if the number is beyond the log, which has then been reset.
+
+    Raises InputError for a kind that nothing declares, and that no kept event is of.
+    """
+    declared = {kind.name for _, kind in events.kinds}
+    if unknown := query.kinds - declared:
+        # An instrument that has been removed may have left events.
+        for kind in sorted(unknown - {event.kind for event in events.after()}):
+            meant = did_you_mean(kind, declared)
+            raise InputError(f"kind: there is none called {kind!r}{meant} (see /events/kinds)")
+    return evolve(query, after=0) if query.after > events.last else query

@@ -9,6 +9,7 @@ from temper_core.events.endpoints import EventEndpoints
 from temper_core.events.event_log import EventLog
 from temper_core.events.event_stream import KEEP_ALIVE, streamed
 from temper_core.events.query import Query, read_query
+from temper_core.records.events import Event
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ def test_a_header_that_is_no_number_is_the_readers_mistake(log):
         ({"since": "1"}, [2]),
         ({"since": "2"}, []),
         ({"since": "3"}, [1, 2]),
-        ({"kind": "agent_started,other"}, [1]),
+        ({"kind": "agent_started,agent_stopped"}, [1]),
         ({"limit": "1"}, [2]),
         ({"since": "1h"}, [1, 2]),
         ({"since": "0s"}, []),
@@ -155,3 +156,24 @@ def test_kinds_are_listed_with_their_source_and_meaning(log):
     found = {kind["name"]: kind for kind in kinds}
     assert found["engine_ejected"]["level"] == "error"
     assert {kind["source"] for kind in kinds} == {"agent"}
+
+
+@pytest.mark.parametrize("name", ["list-events", "stream-events"])
+def test_a_kind_that_nothing_declares_is_refused_with_the_one_that_was_meant(log, name):
+    request = Request({"kind": "agent_started,agent_startd"})
+
+    with pytest.raises(InputError) as refused:
+        endpoint(log, name)(request)
+
+    assert str(refused.value) == (
+        "kind: there is none called 'agent_startd'; did you mean 'agent_started'?"
+        " (see /events/kinds)"
+    )
+
+
+def test_a_kind_of_kept_events_is_known_though_its_instrument_has_gone(log):
+    log.remember([Event(7, 1.0, "trace_done", source="tracer")])
+
+    found = endpoint(log, "list-events")(Request({"kind": "trace_done"}))
+
+    assert [event["number"] for event in found["events"]] == [7]
