@@ -45,7 +45,7 @@ class Places:
         self.records: dict[str, Pod] = {}
         self._by_cgroup: dict[str, tuple[ThreadPlace, Pod]] = {}
         self._by_process: dict[str, ThreadPlace] = {}
-        self._made_by_authors: set[str] = set()
+        self._units: set[str] = set()
         self._known: dict[str, ThreadPlace] = {}
         self._seats: dict[tuple[str, str, str, int, bool, bool], tuple[ThreadPlace, str]] = {}
         for assignment in plan.assignments if plan else ():
@@ -56,8 +56,8 @@ class Places:
         place = ThreadPlace(pod.namespace, pod.name, "", assignment.tier, pod.key, pod.uid)
         self.pods[pod.uid] = _outermost(pod.cgroups)
         self.records[pod.uid] = pod
-        if pod.origin in (Origin.KUBERNETES, Origin.CONTAINER):
-            self._made_by_authors.add(pod.uid)
+        if pod.origin is Origin.UNIT:
+            self._units.add(pod.uid)
         for cgroup in pod.cgroups:
             self._by_cgroup[cgroup] = (place, pod)
         if not pod.cgroups:  # a workload whose rule names a process
@@ -75,14 +75,17 @@ class Places:
         }
 
     def of(self, cgroup: str, process: str) -> ThreadPlace:
-        """Return the place of a thread of *process* in *cgroup*, by the longest prefix."""
+        """Return the place of a thread of *process* in *cgroup*, by the longest prefix.
+
+        Rules by process take threads of units and of no pod. Authors of other pods choose the names
+        of their processes, and a workload with a cgroup was asked for itself.
+        """
         place = self._known.get(cgroup)
         if place is None:
             place = self._search(cgroup)
             remember(self._known, cgroup, place)
-        if place.uid in self._made_by_authors:  # who choose the names of their processes
-            return place
-        return self._by_process.get(process, place)
+        is_open = place is NOWHERE or place.uid in self._units
+        return self._by_process.get(process, place) if is_open else place
 
     def seat_of(self, row: ThreadRow) -> tuple[ThreadPlace, str]:
         """Return a thread's place, and its layer by the plan ("" for none)."""

@@ -69,10 +69,12 @@ def test_a_workload_without_a_cgroup_is_known_by_its_process():
     containers = (Container("run", processes=("a-very-long-process-name",)),)
     workload = pod("batch", containers=containers, origin=Origin.WORKLOAD)
     unit = pod("unit", "system.slice/x.service/", origin=Origin.UNIT)
-    places = Places(plan_of(workload, pod("db", SLICE), unit))
+    asked = pod("srch", "temper.slice/run-srch@critical@/", origin=Origin.WORKLOAD)
+    places = Places(plan_of(workload, pod("db", SLICE), unit, asked))
 
     assert places.of("/", "a-very-long-pro").pod == "batch"
     assert places.of("system.slice/x.service/", "a-very-long-pro").pod == "batch"
+    assert places.of("temper.slice/run-srch@critical@/", "a-very-long-pro").pod == "srch"
     assert places.of(SLICE, "work").pod == "db"
     assert places.of(SLICE, "a-very-long-pro").pod == "db"  # whose author chose that name
     assert places.of("/", "work") is NOWHERE
