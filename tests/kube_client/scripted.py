@@ -12,10 +12,11 @@ class Scripted:
     """Gives the answers to lists and watches in their order, the last of them again and again.
 
     A list is (status, headers, document), a watch (status, headers, lines); after the last line a
-    watch ends, or waits where that is ``HANG``. ``asked`` are the queries.
+    watch ends, or waits where that is ``HANG``, or sends a blank now and then where it is
+    ``TRICKLE``. ``asked`` are the queries.
     """
 
-    HANG = "hang"
+    HANG, TRICKLE = "hang", "trickle"
 
     def __init__(self):
         self.lists, self.watches, self.asked = [], [], []
@@ -52,6 +53,10 @@ class Scripted:
             if line == self.HANG:
                 self.hanging.wait(30)
                 return
+            while line == self.TRICKLE:
+                handler.wfile.write(b" ")
+                if self.hanging.wait(0.02):
+                    return
             text = line if isinstance(line, str) else json.dumps(line)
             handler.wfile.write(text.encode() + b"\n")
             handler.wfile.flush()

@@ -26,10 +26,25 @@ def test_a_cancelled_alarm_calls_nothing():
     assert not rung.wait(0.5)
 
 
+def test_a_postponed_alarm_waits_for_its_whole_time_again(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("temper_kube.alarms.time.monotonic", lambda: now[0])
+    rung = threading.Event()
+    alarm = Alarm(0.05, rung.set)
+
+    now[0] = 0.04
+    alarm.postpone()
+    now[0] = 0.06
+
+    assert not rung.wait(0.3)
+    now[0] = 0.1
+    assert rung.wait(PATIENCE_S)
+
+
 class NoMemory(Alarm):
     """An alarm whose thread finds no memory."""
 
-    def _wait(self, _seconds, _function):
+    def _wait(self, _function):
         raise MemoryError
 
 

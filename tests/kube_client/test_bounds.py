@@ -11,7 +11,7 @@ from temper_kube.api_server import ApiServer
 from temper_kube.connection import LARGEST_BYTES, LARGEST_REFUSAL_BYTES, Connection
 from temper_kube.failures import RefusalError
 from tests.kube_client.made_server import MadeServer
-from tests.kube_client.scripted import Scripted, item, listing
+from tests.kube_client.scripted import Scripted, bookmark, item, listing
 from tests.patience import PATIENCE_S
 
 LARGE = 1_400_000
@@ -112,6 +112,16 @@ def test_a_watch_whose_head_has_no_end_is_given_up(server, monkeypatch):
         pytest.raises(MachineError, match=r"not complete after 0\.5 s"),
     ):
         next(connection.stream("/x?watch=1"))
+
+
+def test_a_watch_whose_next_event_has_no_end_is_given_up(server):
+    server.watches = [(200, {}, [bookmark("1"), Scripted.TRICKLE])]
+
+    with Connection(server.access, 0.5) as connection:
+        events = connection.stream("/x?watch=1")
+        assert next(events) == bookmark("1")
+        with pytest.raises(MachineError, match=r"no event was complete after 0\.5 s"):
+            next(events)
 
 
 def test_a_list_that_is_left_before_its_end_does_not_spoil_the_next_request(server):

@@ -6,6 +6,7 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
+from temper_kube import list_watch
 from temper_kube.access import Credentials
 from temper_kube.backoff import Backoff
 from temper_kube.credential_programs import Command, CredentialProgram
@@ -143,6 +144,18 @@ def test_whatever_goes_wrong_in_a_watch_it_is_begun_again_from_where_it_was(serv
 
     assert versions(server) == ["10", "20", "20"]
     assert status.lists == 1
+
+
+def test_a_watch_that_the_server_does_not_end_is_begun_again(server, follow, monkeypatch):
+    for name in ("SHORTEST_WATCH_S", "LONGEST_WATCH_S", "LATE_S"):
+        monkeypatch.setattr(list_watch, name, 0)
+    server.lists = [listing("a")]
+    server.watches = [(200, {}, [bookmark("20"), bookmark("21"), HANG]), (200, {}, [HANG])]
+
+    follow()
+    wait_until(lambda: len(versions(server)) == 2, "the second watch")
+
+    assert versions(server) == ["10", "20"]
 
 
 @pytest.mark.parametrize("line", ["this is no JSON", "[1, 2]", '{"type": "ADDED"'])

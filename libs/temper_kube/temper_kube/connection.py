@@ -153,14 +153,17 @@ class Connection:
     ) -> Iterator[Json]:
         """Yield the events of a watch until the server ends it. *begun* is called at its start.
 
-        The head of the answer must be complete after ``EXCHANGE_S``.
+        The head of the answer must be complete after ``EXCHANGE_S``, and each event within the
+        connection's timeout after the one before it.
         """
         try:
             with self._limited(EXCHANGE_S):
                 response = self._send("GET", path, None, "", accept)
             begun()
-            while line := response.readline(LARGEST_BYTES + 1):
-                yield self._event(line)
+            with self._limited(self._timeout_s, "no event was complete") as alarm:
+                while line := response.readline(LARGEST_BYTES + 1):
+                    yield self._event(line)
+                    alarm.postpone()
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
 
@@ -185,10 +188,13 @@ class Connection:
             self._http = self._brake = None
 
     @contextmanager
-    def _limited(self, seconds: float) -> Iterator[None]:
-        """Raise TimeoutError after *seconds*. The socket's own limit is one of each byte.
+    def _limited(
+        self, seconds: float, missed: str = "the answer was not complete"
+    ) -> Iterator[Alarm]:
+        """Raise TimeoutError after *seconds*, unless the alarm that it yields is postponed.
 
-        An answer without a length ends with its connection, so that one cut off here looks whole.
+        The socket's own limit is one of each byte. An answer without a length ends with its
+        connection, so that one cut off here looks whole.
         """
         is_late = threading.Event()
 
@@ -198,9 +204,9 @@ class Connection:
                 self._shut()
 
         alarm = Alarm(seconds, end)
-        why = f"the answer was not complete after {seconds:.3g} s"
+        why = f"{missed} after {seconds:.3g} s"
         try:
-            yield
+            yield alarm
         except (OSError, HTTPException, ValueError) as error:
             if is_late.is_set():
                 raise TimeoutError(why) from error

@@ -27,6 +27,8 @@ QUIET_S = 90.0
 """Bookmarks come every minute: a watch without data for so long is dead, even if TCP is not."""
 SHORTEST_WATCH_S, LONGEST_WATCH_S = 240, 480
 """The server ends a watch after a random time between these, which spreads a cluster's clients."""
+LATE_S = 30.0
+"""A watch that the server has not ended so long after its time is left."""
 STEADY_S = 5.0
 """After a watch that lasted so long, the waits start again with the shortest."""
 CLOSE_S = 3.0
@@ -193,9 +195,10 @@ class ListWatch:
         seconds = random.randint(SHORTEST_WATCH_S, LONGEST_WATCH_S)  # noqa: S311 - spreads load
         path = with_query(self._query.path, self._query.watching(self._version, seconds))
         accept = self._query.accepts("PartialObjectMetadata")
+        ends_at = time.monotonic() + seconds + LATE_S
         for event in connection.stream(path, accept=accept, begun=self._began):
             self._note(event)
-            if self._closing.is_set():
+            if self._closing.is_set() or time.monotonic() > ends_at:
                 return
 
     def _began(self) -> None:
