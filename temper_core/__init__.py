@@ -46,7 +46,7 @@ _HOMES = {
     "temper_core.node.pod_cgroups": ("find_pod_cgroups",),
     "temper_core.node.pod_claims": ("claim_rank",),
     "temper_core.node.podlist": ("read_pod_object",),
-    "temper_core.node.quantities": ("cpu_millis", "memory_bytes"),
+    "temper_core.quantities": ("cpu_millis", "memory_bytes"),
     "temper_core.node.topology": ("read_machine",),
     "temper_core.observe.moments": ("rfc3339",),
     "temper_core.observe.places": ("Places",),

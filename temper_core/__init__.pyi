@@ -31,7 +31,6 @@ from temper_core.node.local_source import LocalPods
 from temper_core.node.pod_cgroups import find_pod_cgroups
 from temper_core.node.pod_claims import claim_rank
 from temper_core.node.podlist import read_pod_object
-from temper_core.node.quantities import cpu_millis, memory_bytes
 from temper_core.node.topology import read_machine
 from temper_core.observe.moments import rfc3339
 from temper_core.observe.places import Places
@@ -47,6 +46,7 @@ from temper_core.profiles.fingerprints import image_sign, version_misfit
 from temper_core.profiles.image_versions import satisfies
 from temper_core.profiles.lifetimes import Lifetime, Stay, group_stays
 from temper_core.profiles.matching import matches
+from temper_core.quantities import cpu_millis, memory_bytes
 from temper_core.records.checks import Check, CheckState
 from temper_core.records.contributions import (
     Command,

@@ -13,7 +13,6 @@ from attrs import frozen
 from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.http.listener_owners import listener_owners
 from temper_core.http.time_limit import TimeLimit
-from temper_core.server.sockets import parse_listen
 from temper_core.server.token_file import read_tokens
 
 if TYPE_CHECKING:
@@ -200,9 +199,9 @@ def _default_settings() -> "Settings":
 def _ways(server: "ServerSettings") -> Iterator[_Way]:
     if server.socket:
         yield _Way(server.socket, "http://agent", server.socket)
-    if server.listen:
-        address = parse_listen(server.listen).reachable
-        yield _Way(str(address), f"http://{address}")
+    if server.address:
+        reachable = server.address.reachable
+        yield _Way(str(reachable), f"http://{reachable}")
 
 
 def _credentials(server: "ServerSettings") -> dict[str, str]:
@@ -224,7 +223,7 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
 
 def _require_trusted_listener(server: "ServerSettings", token_owner: int | None) -> None:
     """Raise OSError unless all listeners on the port are of root, this user or *token_owner*."""
-    owners = listener_owners(parse_listen(server.listen).port)
+    owners = listener_owners(server.address.port) if server.address else frozenset()
     if not owners:
         raise OSError("no process of this network namespace listens there")
     others = sorted(owners - {ROOT, os.geteuid(), token_owner})

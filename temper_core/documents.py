@@ -22,7 +22,7 @@ import attrs
 import tomli
 from cattrs import Converter
 
-from temper_core.errors import DocumentError
+from temper_core.errors import DocumentError, InputError
 from temper_core.suggestions import did_you_mean
 
 Model = TypeVar("Model")
@@ -425,7 +425,7 @@ def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> 
     if field.validator is not None:
         try:
             field.validator(None, field, value)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, InputError) as error:
             reason = str(error.args[0]).removeprefix(f"{field.name!r} ")
             raise _Misfit([("", reason)]) from error
     return value

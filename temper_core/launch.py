@@ -20,9 +20,9 @@ from temper_core.directory_tree import directories_below
 from temper_core.errors import InputError, MachineError
 from temper_core.node.cgroup_names import RUN_SLICE, parse_run_name
 from temper_core.node.cgroups import detect_cgroups
-from temper_core.node.quantities import cpu_millis
 from temper_core.node.run_cgroups import LIMIT_NOTE, REQUEST_NOTE, is_populated, note
 from temper_core.node.run_lock import run_lock
+from temper_core.quantities import cpu_millis
 from temper_core.records.tiers import Tier
 
 NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")

@@ -12,6 +12,7 @@ from temper_core.errors import EXIT_CLEAN, EXIT_MACHINE
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
+    from temper_core.settings.models import ServerSettings
 
 
 LEAST_DESCRIPTORS = 64
@@ -122,6 +123,17 @@ def _warn_of_writers(source: str, settings: "Settings") -> None:
             log.warning("file_writable_by_others", path=path, writer=who)
 
 
+def _listening(server: "ServerSettings", listen: str) -> "ServerSettings":
+    from attrs import evolve
+
+    from temper_core.errors import InputError
+
+    try:
+        return evolve(server, listen=listen)
+    except (InputError, ValueError) as error:
+        raise InputError(f"--listen: {error}") from error
+
+
 def _with_options(
     settings: "Settings",
     podlist: Path | None,
@@ -136,7 +148,7 @@ def _with_options(
     if podlist is not None:
         pods = evolve(pods, source="file", file=str(podlist))
     if listen is not None:
-        server = evolve(server, listen=listen)
+        server = _listening(server, listen)
     return evolve(
         settings,
         pods=pods,

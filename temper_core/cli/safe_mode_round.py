@@ -109,14 +109,12 @@ class Round:
 
 def _named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":
     """Return the process that answers at the addresses of *settings*, None if it is not known."""
-    from temper_core.server.sockets import parse_listen
-
     server = settings.server
     try:
         pid = peer_of(Path(server.socket)) if server.socket else 0
     except OSError:
         pid = 0
-    port = parse_listen(server.listen).port if server.listen and not pid else 0
+    port = server.address.port if server.address and not pid else 0
     for agent in agents:
         if agent.pid == pid or (port and agent.listens_on_port(port)):
             return agent

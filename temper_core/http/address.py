@@ -31,16 +31,24 @@ class Address:
 
 
 def parse_address(text: str, named: str, *, or_else: str = "") -> Address:
+    """Read the setting or option *named* by ``read_address``. InputError begins with the name."""
+    try:
+        return read_address(text, or_else=or_else)
+    except InputError as error:
+        raise InputError(f"{named}: {error}") from error
+
+
+def read_address(text: str, *, or_else: str = "") -> Address:
     """Read ``host:port`` or ``[IPv6]:port``.
 
-    Raises InputError for any other text. The message has the setting or option *named*, and
-    *or_else*, the allowed values besides an address.
+    Raises InputError for any other text. The message has *or_else*, the allowed values besides an
+    address.
     """
     match = _WRITTEN.fullmatch(text)
     if match is None or int(match["port"]) > HIGHEST_PORT:
         besides = f", or {or_else}" if or_else else ""
         raise InputError(
-            f"{named}: must be an address and a port such as '127.0.0.1:9100' or "
+            f"must be an address and a port such as '127.0.0.1:9100' or "
             f"'[::1]:9100'{besides}, not {text!r}"
         )
     return Address(match["v6"] or match["host"], int(match["port"]))

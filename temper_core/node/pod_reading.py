@@ -18,7 +18,7 @@ from temper_core.node.pod_size import (
     memory_of,
     pod_size,
 )
-from temper_core.node.quantities import cpu_millis
+from temper_core.quantities import cpu_millis
 from temper_core.records.pods import Container, Pod, QosClass
 
 FINISHED_PHASES = ("Succeeded", "Failed")

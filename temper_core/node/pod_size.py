@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from attrs import frozen
 
 from temper_core.node.pod_fields import JsonObject
-from temper_core.node.quantities import cpu_millis, memory_bytes
+from temper_core.quantities import cpu_millis, memory_bytes
 from temper_core.records.pods import QosClass
 
 

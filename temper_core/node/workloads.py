@@ -6,10 +6,9 @@ from fnmatch import fnmatchcase
 
 from attrs import frozen
 
-from temper_core.errors import InputError
 from temper_core.node.cgroup_names import CgroupKind, identify, is_named_by_system
 from temper_core.node.pod_size import CpuSize
-from temper_core.node.quantities import cpu_millis
+from temper_core.quantities import cpu_millis
 from temper_core.records.pods import PROFILE_ANNOTATIONS, Container, Origin, Pod, QosClass
 from temper_core.records.thread_groups import LONGEST_COMM
 from temper_core.settings.models import WorkloadRule
@@ -30,8 +29,8 @@ class Workload:
 
     @classmethod
     def of(cls, rule: WorkloadRule) -> "Workload":
-        """Parse the rule's quantities. Raise InputError naming the rule and the key."""
-        return cls(rule, _millis(rule, "cpu_request"), _millis(rule, "cpu_limit"))
+        """Parse the rule's quantities, which the settings have judged."""
+        return cls(rule, _millis(rule.cpu_request), _millis(rule.cpu_limit))
 
 
 @frozen
@@ -102,12 +101,8 @@ def qos_class_of(size: CpuSize) -> QosClass:
     return QosClass.BEST_EFFORT
 
 
-def _millis(rule: WorkloadRule, key: str) -> int | None:
-    value = getattr(rule, key)
-    try:
-        return None if value is None else cpu_millis(value)
-    except InputError as error:
-        raise InputError(f"workload {rule.name!r}: {key}: {error}") from error
+def _millis(quantity: str | None) -> int | None:
+    return None if quantity is None else cpu_millis(quantity)
 
 
 def _said_by(rule: WorkloadRule) -> str:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import structlog
 from attrs import evolve
 
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import MachineError
 from temper_core.http.address import Address
 from temper_core.http.bounds import Bounds
 from temper_core.http.listener import AddressInUseError
 from temper_core.server.hosts import known_hosts
-from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp, parse_listen
+from temper_core.server.sockets import LocalSocket, bind_local, bind_tcp
 from temper_core.server.view import AgentView
 from temper_core.settings.models import ServerSettings
 
@@ -76,15 +76,9 @@ class AgentServer:
         user of the host may keep the agent from enforcing by taking its port. The agent tries the
         port again until it is free.
 
-        Raises InputError for a malformed address, or if neither address nor socket is set. Raises
-        MachineError if it cannot listen.
+        Raises MachineError if it cannot listen.
         """
-        if not (self._settings.listen or self._settings.socket):
-            raise InputError(
-                "server.listen and server.socket are both empty, so that no client could reach the "
-                "agent; set one of them"
-            )
-        address = parse_listen(self._settings.listen) if self._settings.listen else None
+        address = self._settings.address
         with ExitStack() as undo:
             undo.callback(self.stop)
             self._local = self._bind_local(is_required=address is None)
@@ -160,8 +154,7 @@ class AgentServer:
             listeners.append(Listener(self._local.socket, True, bounds))
         local = self._settings.socket
         hosts = [*self._settings.hosts, self._node]
-        if self._settings.listen:
-            address = parse_listen(self._settings.listen)
+        if address := self._settings.address:
             hosts.append(address.host)
             listeners.append(Listener(tcp, False, self._bounds, partial(self._bind_tcp, address)))
         return Serving(

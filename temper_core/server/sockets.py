@@ -9,7 +9,7 @@ from attrs import frozen
 
 from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
-from temper_core.http.address import Address, parse_address
+from temper_core.http.address import Address
 from temper_core.http.forked_children import close_in_children
 from temper_core.http.listener import listen_on
 
@@ -39,11 +39,6 @@ class LocalSocket:
         if self.made_directory:
             with suppress(OSError):
                 self.path.parent.rmdir()
-
-
-def parse_listen(text: str) -> Address:
-    """Parse a non-empty ``[server] listen``. Raise InputError for a malformed address."""
-    return parse_address(text, "server.listen", or_else="'' for the socket only")
 
 
 def bind_tcp(address: Address) -> socket.socket:

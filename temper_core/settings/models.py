@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from attrs import field, frozen
-from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re
+from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, optional
 
+from temper_core.http.address import Address, read_address
+from temper_core.quantities import cpu_millis
 from temper_core.records.tiers import Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 from temper_core.settings.tiers import PlanSettings, PriorityMapping, Tiers
@@ -135,6 +137,14 @@ class PodSettings:
     poll_s: float = setting(2.0, "Seconds between two looks at the pods.", validator=gt(0))
     units: bool = setting(True, "Whether systemd units count as pods on hosts without Kubernetes.")
 
+    def __attrs_post_init__(self) -> None:
+        if self.source == "file" and not self.file:
+            raise ValueError("file must name a PodList where source is 'file'")
+
+
+def _is_cpu_quantity(_rule: object, _attribute: object, quantity: str) -> None:
+    cpu_millis(quantity)
+
 
 @frozen
 class WorkloadRule:
@@ -146,8 +156,8 @@ class WorkloadRule:
     process: str | None = None
     tier: Tier | None = None
     profile: str | None = None
-    cpu_request: str | None = None
-    cpu_limit: str | None = None
+    cpu_request: str | None = field(default=None, validator=optional(_is_cpu_quantity))
+    cpu_limit: str | None = field(default=None, validator=optional(_is_cpu_quantity))
 
     def __attrs_post_init__(self) -> None:
         if (self.cgroup, self.unit, self.process).count(None) == 3:  # noqa: PLR2004 - none given
@@ -206,12 +216,22 @@ class LintSettings:
     )
 
 
+def _listen_address(listen: str) -> Address | None:
+    return read_address(listen, or_else="'' for the socket only") if listen else None
+
+
+def _is_listen(_server: object, _attribute: object, listen: str) -> None:
+    _listen_address(listen)
+
+
 @frozen
 class ServerSettings:
     """The agent's HTTP server."""
 
     listen: str = setting(
-        "127.0.0.1:9100", "Address and port; an empty string serves the socket only."
+        "127.0.0.1:9100",
+        "Address and port; an empty string serves the socket only.",
+        validator=_is_listen,
     )
     socket: str = setting(
         f"{RUN_DIRECTORY}/agent.sock",
@@ -227,6 +247,18 @@ class ServerSettings:
         ".example.org stands for all names below it, * for every name.",
         validator=deep_iterable(matches_re(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")),
     )
+
+    def __attrs_post_init__(self) -> None:
+        if not (self.listen or self.socket):
+            raise ValueError(
+                "listen and socket are both empty, so that no client could reach the agent; set "
+                "one of them"
+            )
+
+    @property
+    def address(self) -> Address | None:
+        """The address of ``listen``, None if only the socket is served."""
+        return _listen_address(self.listen)
 
 
 @frozen

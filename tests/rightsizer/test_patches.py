@@ -5,7 +5,7 @@ from attrs import asdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from temper_core.node.quantities import memory_bytes
+from temper_core.quantities import memory_bytes
 from temper_plugin_rightsizer.advice.records import Resources
 from temper_plugin_rightsizer.changes import as_quantity
 from temper_plugin_rightsizer.commands.patches import as_patches

@@ -210,6 +210,28 @@ def test_an_agent_that_may_open_too_few_files_ends_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("listen", "problem"),
+    [("nonsense", "must be an address and a port such as"), ("", "listen and socket are both")],
+)
+def test_an_address_of_the_command_line_is_judged_as_that_of_the_settings(
+    tmp_path, listen, problem
+):
+    path = tmp_path / "agent.toml"
+    path.write_text("[server]\nsocket = ''\n")
+
+    done = subprocess.run(
+        [TEMPER, "agent", "--settings", str(path), "--listen", listen],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert f"temper: --listen: {problem}" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("settings", "code", "word"),
     [
         ('[pods]\nsource = "kubelet"\n', 2, "there are: file, kubernetes, local"),

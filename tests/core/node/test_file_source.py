@@ -5,7 +5,7 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import MachineError
 from temper_core.node import file_source
 from temper_core.node.podlist_file import read_pod_file
 from temper_core.node.sources import builtin_pod_sources
@@ -187,13 +187,6 @@ def test_a_host_without_cgroups_can_still_read_its_list(listed, host):
     listed.write(pod_list("a"))
 
     assert names(listed.open().pods()) == ["a"]
-
-
-def test_a_source_without_a_file_names_the_setting(host):
-    (source,) = [each for each in builtin_pod_sources() if each.name == "file"]
-
-    with pytest.raises(InputError, match=r"pods\.file: must name a PodList"):
-        source.open(host.context())
 
 
 def test_a_closed_source_reads_its_file_again(listed):

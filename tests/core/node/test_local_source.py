@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from temper_core.errors import InputError, MachineError
+from temper_core.errors import MachineError
 from temper_core.node import cgroups
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.node.found_pods import MOST_NESTED
@@ -320,11 +320,6 @@ def test_a_process_that_changes_its_name_soon_after_its_start_is_noticed(host):
     after = source.pods()
 
     assert (before, [pod.key for pod in after]) == ((), ["db"])
-
-
-def test_a_rule_with_a_wrong_quantity_is_named(host):
-    with pytest.raises(InputError, match="workload 'db': cpu_request: 'two' is no CPU quantity"):
-        local(host.context(WorkloadRule("db", process="mysqld", cpu_request="two")))
 
 
 def test_pods_come_and_go_and_nothing_new_is_the_same_tuple(host):

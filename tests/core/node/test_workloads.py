@@ -1,6 +1,5 @@
 import pytest
 
-from temper_core.errors import InputError
 from temper_core.node.pod_size import CpuSize
 from temper_core.node.workloads import Claim, Workload, claims, workload_pod
 from temper_core.records.pods import Origin, QosClass
@@ -173,9 +172,3 @@ def test_a_workload_says_which_rule_gave_its_tier():
     assert pod.wanted_profile == ("temper.codes/workload-profile", "batch")
     assert pod.cgroups == ("jobs/one/", "jobs/two/")
     assert pod.containers[0].processes == ("bash",)
-
-
-@pytest.mark.parametrize("key", ["cpu_request", "cpu_limit"])
-def test_a_quantity_that_is_none_names_rule_and_key(key):
-    with pytest.raises(InputError, match=f"workload 'w': {key}: '1 core' is no CPU quantity"):
-        Workload.of(WorkloadRule("w", process="a", **{key: "1 core"}))

@@ -8,6 +8,7 @@ from temper_core.errors import DocumentError
 from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Settings
 
+WORKLOAD = "[[workloads]]\nname = 'a'\nunit = 'a'\n"
 TIER_TABLE = {
     Tier.CRITICAL: (LayerKind.CONFINED, True, False, 5_000, 1000),
     Tier.HIGH: (LayerKind.GROUPED, True, True, 10_000, 500),
@@ -109,6 +110,12 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[[workloads]]\nname = 'a'\nprocess = '*-b'", "must begin with a character of the name"),
         ("[[workloads]]\nname = 'a'\nprocess = ''", "must begin with a character of the name"),
         ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
+        ("[server]\nlisten = 'localhost'", "server.listen: must be an address and a port such as"),
+        ("[server]\nlisten = '127.0.0.1:99999'", "or '' for the socket only, not '127."),
+        ("[server]\nlisten = ''\nsocket = ''", "server: listen and socket are both empty"),
+        ("[pods]\nsource = 'file'", "pods: file must name a PodList where source is 'file'"),
+        (WORKLOAD + "cpu_request = '2x'", "workloads[0].cpu_request: '2x' is no CPU quantity such"),
+        (WORKLOAD + "cpu_limit = '-1'", "workloads[0].cpu_limit: '-1' is negative"),
         ("[tiers.urgent]\nweight = 1", "tiers: unknown key 'urgent'"),
         ("[tiers.low]\nslice_us = 3000", "tiers.low.slice_us: has no effect while the kind is"),
         ("[tiers.background]\nweight = 5", "tiers.background.weight: has no effect while"),

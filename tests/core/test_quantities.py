@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core.errors import InputError
-from temper_core.node.quantities import LARGEST, cpu_millis, memory_bytes
+from temper_core.quantities import LARGEST, cpu_millis, memory_bytes
 
 # Written out, so that nothing is computed the way the code under test does.
 WORTH = {
