@@ -108,11 +108,10 @@ class Docket:
     def _enter(self, case: _Case, *, is_broken: bool) -> None:
         case.windows.append(is_broken)
         case.clean = 0 if is_broken else case.clean + 1
-        needed = min(self._settings.fire_after, self._settings.windows)
         if case.stands and case.clean >= self._settings.clear_after:
             case.stands = False
             case.windows.clear()
-        elif case.windows.count(True) >= needed:
+        elif case.windows.count(True) >= self._settings.fire_after:
             case.stands = True
 
     def _close_cases(self) -> None:

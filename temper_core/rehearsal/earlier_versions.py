@@ -1,12 +1,21 @@
 """Converts the recordings of earlier versions of Temper to the current format."""
 
+from contextlib import suppress
 from typing import Any
 
 from temper_core.records.wakes import SECTION, SECTION_VERSION
 
 
 def settings_of_today(settings: object) -> None:
-    """Drop ``[observe] edges`` from recorded *settings*, since a plugin has taken it over."""
+    """Make recorded *settings* those of today.
+
+    ``[observe] edges`` is dropped, since a plugin has taken it over. ``[lint] fire_after`` becomes
+    at most ``windows``, as it was applied.
+    """
+    lint = settings.get("lint") if isinstance(settings, dict) else None
+    if isinstance(lint, dict):
+        with suppress(KeyError, TypeError):
+            lint["fire_after"] = min(lint["fire_after"], lint["windows"])
     observe = settings.get("observe") if isinstance(settings, dict) else None
     if isinstance(observe, dict):
         observe.pop("edges", None)

@@ -208,12 +208,20 @@ class LintSettings:
 
     windows: int = setting(5, "Number of last windows that are evaluated.", validator=ge(1))
     fire_after: int = setting(
-        3, "Broken windows among them before a violation is reported.", validator=ge(1)
+        3,
+        "Broken windows among them before a violation is reported; at most windows.",
+        validator=ge(1),
     )
     clear_after: int = setting(5, "Clean windows in a row before it is cleared.", validator=ge(1))
     warn_every_s: float = setting(
         300.0, "Seconds between two warnings about the same subject.", validator=ge(0)
     )
+
+    def __attrs_post_init__(self) -> None:
+        if self.fire_after > self.windows:
+            raise ValueError(
+                f"fire_after, {self.fire_after}, must be at most windows, {self.windows}"
+            )
 
 
 def _listen_address(listen: str) -> Address | None:

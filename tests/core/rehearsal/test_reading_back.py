@@ -348,6 +348,14 @@ def test_a_window_of_a_version_before_sections_is_read_as_the_section_of_the_tra
     assert second.snapshot.sections == {}
 
 
+def test_a_recorded_number_of_windows_below_what_was_needed_is_read_as_it_was_applied(
+    spoilt, read_all
+):
+    head, _ = read_all(spoilt("recording", put(2, "settings", "lint", "windows")))
+
+    assert (head.settings.lint.windows, head.settings.lint.fire_after) == (2, 2)
+
+
 def test_settings_and_looks_of_a_version_before_the_tracer_are_read(spoilt, read_all):
     head, _ = read_all(spoilt("recording", put(False, "settings", "observe", "edges")))
     _, moments = read_all(spoilt("look", put(None, "look", "wakes")))

@@ -109,6 +109,8 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
         ("[[workloads]]\nname = 'a'\nprocess = '*-b'", "must begin with a character of the name"),
         ("[[workloads]]\nname = 'a'\nprocess = ''", "must begin with a character of the name"),
+        ("[lint]\nwindows = 2\nfire_after = 9", "lint: fire_after, 9, must be at most windows, 2"),
+        ("[lint]\nwindows = 2", "lint: fire_after, 3, must be at most windows, 2"),
         ("[server]\nlisten = 9100", "server.listen: must be a string, not 9100"),
         ("[server]\nlisten = 'localhost'", "server.listen: must be an address and a port such as"),
         ("[server]\nlisten = '127.0.0.1:99999'", "or '' for the socket only, not '127."),
