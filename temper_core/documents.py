@@ -8,6 +8,7 @@ import errno
 import json
 import math
 import os
+import re
 import stat
 import sys
 import types
@@ -43,6 +44,8 @@ CHUNK_BYTES = 1024 * 1024
 INTEGER_BITS = 64
 MOST_PROBLEMS = 100
 """Misfits of a list or a table that are named. A small packed document may have millions."""
+FORM = "form"
+"""The key in a field's metadata with what its pattern allows, in words that follow 'must be'."""
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -426,6 +429,17 @@ def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> 
         try:
             field.validator(None, field, value)
         except (ValueError, TypeError, InputError) as error:
-            reason = str(error.args[0]).removeprefix(f"{field.name!r} ")
-            raise _Misfit([("", reason)]) from error
+            raise _Misfit([("", _reason(error, field))]) from error
     return value
+
+
+def _reason(error: Exception, field: "attrs.Attribute[Any]") -> str:
+    """Return the message of a validator. In those of attrs it says what is allowed in words."""
+    match error.args:
+        case (_, _, re.Pattern(), refused) if FORM in field.metadata:
+            return f"must be {field.metadata[FORM]}, not {refused!r}"
+        case (_, _, [_, _, *_] as allowed, refused):
+            names = [each for each in allowed if isinstance(each, str)]
+            meant = did_you_mean(refused, names) if isinstance(refused, str) else ""
+            return f"must be one of {', '.join(map(repr, allowed))}, not {refused!r}{meant}"
+    return str(error.args[0]).removeprefix(f"{field.name!r} ")

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import field, frozen
 from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, optional
 
+from temper_core.documents import FORM
 from temper_core.http.address import Address, read_address
 from temper_core.quantities import cpu_millis
 from temper_core.records.tiers import Tier
@@ -16,6 +17,7 @@ from temper_core.settings.tiers import PlanSettings, PriorityMapping, Tiers
 RUN_DIRECTORY = "/run/temper"
 STATE_DIRECTORY = "/var/lib/temper"
 ABSOLUTE_PATH = r"(/[^/\x00]+)+"
+ABSOLUTE_PATH_FORM = "an absolute path without needless slashes"
 LONGEST_PERIOD_S = 60.0
 """Seconds between two looks. A violation takes several looks, so it is found within minutes."""
 
@@ -63,6 +65,7 @@ class SchedulerSettings:
         "/sys/fs/bpf/temper/hints",
         "Absolute path of the pinned map of hints for the engine, in a directory of its own.",
         validator=matches_re(r"(/[^/\x00]+){2,}"),
+        form="an absolute path in a directory of its own",
     )
     steer_s: float = setting(
         1.0,
@@ -150,7 +153,10 @@ def _is_cpu_quantity(_rule: object, _attribute: object, quantity: str) -> None:
 class WorkloadRule:
     """A workload of a host without Kubernetes: its processes, tier, profile and size."""
 
-    name: str = field(validator=matches_re(r"[a-zA-Z0-9][a-zA-Z0-9._@-]{0,62}"))
+    name: str = field(
+        validator=matches_re(r"[a-zA-Z0-9][a-zA-Z0-9._@-]{0,62}"),
+        metadata={FORM: "1 to 63 letters, digits and ._@-, the first a letter or digit"},
+    )
     cgroup: str | None = None
     unit: str | None = None
     process: str | None = None
@@ -254,6 +260,7 @@ class ServerSettings:
         "More names that requests over TCP may call the agent by, such as an ingress's; "
         ".example.org stands for all names below it, * for every name.",
         validator=deep_iterable(matches_re(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")),
+        form="the name of a host, such a name after a dot, or *",
     )
 
     def __attrs_post_init__(self) -> None:
@@ -291,6 +298,7 @@ class PluginHostSettings:
         "Absolute path of a directory of plugins that are one file each; empty for none. A file "
         "that other users may change is not loaded.",
         validator=matches_re(f"({ABSOLUTE_PATH})?"),
+        form=f"{ABSOLUTE_PATH_FORM}, or empty",
     )
     strict: bool = setting(False, "Whether a plugin that fails ends the program.")
     deadline_s: float = setting(
@@ -327,11 +335,13 @@ class Settings:
         "Absolute path of the directory for files that end with the agent: its socket, and the "
         "files of its engine. Each agent of a node has its own.",
         validator=matches_re(ABSOLUTE_PATH),
+        form=ABSOLUTE_PATH_FORM,
     )
     state_directory: str = setting(
         STATE_DIRECTORY,
         "Absolute path of the directory for files that outlive the agent: requests for safe mode.",
         validator=matches_re(ABSOLUTE_PATH),
+        form=ABSOLUTE_PATH_FORM,
     )
     priority_mapping: PriorityMapping = PriorityMapping()
     tiers: Tiers = Tiers()

@@ -120,6 +120,7 @@ class PlanSettings:
         "Cgroup prefixes in which those processes count ('/' is the root alone): a container could "
         "give any name to its own process. Docker's containers are in system.slice.",
         validator=and_(max_len(8), deep_iterable(matches_re(r"/|[^/]+(/[^/]+)*/"))),
+        form="'/', or a cgroup with a slash at its end and none before it",
     )
     system_cgroups: tuple[str, ...] = setting(
         (

@@ -55,7 +55,7 @@ def test_settings_reach_the_scores(read):
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("score_scale = 50", "extender.score_scale"),
+        ("score_scale = 50", "extender.score_scale: must be one of 10, 100, not 50"),
         ("cpu_util_coeff = 1.1", "extender.cpu_util_coeff"),
         ("ref_node_watts = 0", "extender.ref_node_watts"),
         ("cap_penalty_cpu = -1", "extender.cap_penalty_cpu"),
@@ -80,15 +80,18 @@ def test_an_alias_is_a_prefix_of_annotations(read, alias):
 @pytest.mark.parametrize(
     ("table", "line", "problem"),
     [
-        ("", 'node_selector = "managed"', "node_selector"),
+        ("", 'node_selector = "managed"', "node_selector: must be labels such as 'zone=a"),
         ("", 'node_selector = "a=b,"', "node_selector"),
         (".classifier", 'prometheus_url = "prometheus"', "must be such as http://prometheus:9090"),
         (".classifier", 'energy = "kepler"', "classifier.energy"),
         (".classifier", "gpu_proxy_watts = 0", "classifier.gpu_proxy_watts"),
-        (".classifier", 'skip_namespaces = ["A"]', "classifier.skip_namespaces"),
+        (".classifier", 'skip_namespaces = ["A"]', "must be the name of a namespace, not 'A'"),
+        (".node", 'spec_file = "x"', "node.spec_file: must be an absolute path, or empty, not 'x'"),
+        (".node", 'powercap_path = ""', "node.powercap_path: must be an absolute path, not ''"),
         (".operator", 'policy = "static"', "operator.policy"),
         (".operator", "static_hp_frac = 1.01", "operator.static_hp_frac"),
         (".operator", "queue_perf_per_hp_node = 0", "operator.queue_perf_per_hp_node"),
+        (".operator.facility", 'ambient_metric = "1"', "must be the name of a metric, or empty"),
         (".operator.caps", "cpu_eco_pct = 101", "operator.caps.cpu_eco_pct"),
         (".operator", "dry_run = 0", "operator.dry_run: must be true or false"),
     ],

@@ -25,4 +25,5 @@ class Options:
         "`https://ui.perfetto.dev`. Empty for none. A reader has to click for it, and the UI gets "
         "the trace, with the names of threads and pods in it.",
         validator=and_(instance_of(str), max_len(LONGEST_ADDRESS), matches_re(ADDRESS)),
+        form="an address such as 'https://ui.perfetto.dev', or empty",
     )

@@ -9,6 +9,8 @@ from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings.models import Settings
 
 WORKLOAD = "[[workloads]]\nname = 'a'\nunit = 'a'\n"
+PIN = "must be an absolute path in a directory of its own"
+PATH = "must be an absolute path without needless slashes"
 TIER_TABLE = {
     Tier.CRITICAL: (LayerKind.CONFINED, True, False, 5_000, 1000),
     Tier.HIGH: (LayerKind.GROUPED, True, True, 10_000, 500),
@@ -100,12 +102,21 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("[scheduler]\nloop_deadline_s = 1e18", "scheduler.loop_deadline_s: must be <= 86400"),
         ("[plugin_host]\ndeadline_s = 1e12", "plugin_host.deadline_s: must be <= 86400"),
         ("[scheduler]\nsteer_s = 1e-9", "scheduler.steer_s: must be >= 0.1"),
-        ("[scheduler]\nsteering_pin = 'hints'", "scheduler.steering_pin: must match regex"),
-        ("[scheduler]\nsteering_pin = '/hints'", "scheduler.steering_pin: must match regex"),
-        ('[scheduler]\nsteering_pin = "/a\\u0000/b"', "scheduler.steering_pin: must match regex"),
+        ("[scheduler]\nsteering_pin = 'hints'", f"scheduler.steering_pin: {PIN}, not 'hints'"),
+        ("[scheduler]\nsteering_pin = '/hints'", f"scheduler.steering_pin: {PIN}"),
+        ('[scheduler]\nsteering_pin = "/a\\u0000/b"', f"scheduler.steering_pin: {PIN}"),
         ("[observe]\nperiod_s = 61", "observe.period_s: must be <= 60"),
-        ("[pods]\ncgroup_driver = 'x'", "pods.cgroup_driver: must be in"),
-        ("[[workloads]]\nname = 'a b'\nunit = 'x'", "workloads[0].name: must match regex"),
+        ("[pods]\ncgroup_driver = 'x'", "must be one of 'auto', 'systemd', 'cgroupfs', not 'x'"),
+        (
+            "[[workloads]]\nname = 'a b'\nunit = 'x'",
+            "workloads[0].name: must be 1 to 63 letters",
+        ),
+        ("[observe]\ntier = 'bpf_iter'", "'proc', not 'bpf_iter'; did you mean 'bpf-iter'?"),
+        ("run_directory = 'run'", f"run_directory: {PATH}, not 'run'"),
+        ("state_directory = '/a/'", f"state_directory: {PATH}, not '/a/'"),
+        ("[plugin_host]\ndirectory = 'p'", f"plugin_host.directory: {PATH}, or empty, not 'p'"),
+        ("[server]\nhosts = ['a', 'b c']", "server.hosts: must be the name of a host, such a"),
+        ("[plan]\nsystem_process_cgroups = ['a']", "plan.system_process_cgroups: must be '/', or"),
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
         ("[[workloads]]\nname = 'a'\nprocess = '*-b'", "must begin with a character of the name"),
         ("[[workloads]]\nname = 'a'\nprocess = ''", "must begin with a character of the name"),

@@ -67,4 +67,5 @@ class ClassifierSettings:
         tuple(sorted(SKIPPED_NAMESPACES)),
         "Namespaces without profiles. The operator's own is always one.",
         validator=and_(deep_iterable(matches_re(NAMESPACE)), max_len(MOST_NAMESPACES)),
+        form="the name of a namespace",
     )

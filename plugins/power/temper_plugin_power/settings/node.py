@@ -19,6 +19,7 @@ class NodeSettings:
         "",
         "The absolute path of the file with the caps: a NodeTwin of this node.",
         validator=matches_re(r"(/.+)?"),
+        form="an absolute path, or empty",
     )
     twin_from_cluster: bool = setting(
         False,
@@ -30,12 +31,14 @@ class NodeSettings:
         "The absolute path of a kubeconfig for it. Without one, the agent uses the account of its "
         "pod.",
         validator=matches_re(r"(/.+)?"),
+        form="an absolute path, or empty",
     )
     powercap_path: str = setting(
         "/sys/class/powercap",
         "The absolute path of the kernel's powercap, or of a mount of "
         "/sys/devices/virtual/powercap, which container runtimes mask.",
         validator=matches_re(r"/.+"),
+        form="an absolute path",
     )
     interval: str = duration(
         "20s", "The time between two looks at the NodeTwin, and between two readings of GPUs."

@@ -56,7 +56,8 @@ def _watts(default: float, meaning: str) -> Any:  # noqa: ANN401 - the same
 
 
 def _metric(default: str, meaning: str) -> Any:  # noqa: ANN401 - the same
-    return setting(default, f"{meaning} Empty is none.", validator=matches_re(METRIC))
+    form = "the name of a metric, or empty"
+    return setting(default, f"{meaning} Empty is none.", validator=matches_re(METRIC), form=form)
 
 
 def _count(default: int, meaning: str, least: int = 0) -> Any:  # noqa: ANN401 - the same
@@ -96,6 +97,7 @@ class CapSettings:
         GPU_MODELS,
         "Labels of nodes that name the product of their GPUs, the strongest first.",
         validator=and_(deep_iterable(matches_re(LABEL)), max_len(MOST_LABELS)),
+        form="the key of a node's label",
     )
 
     @property
@@ -137,6 +139,7 @@ class FacilitySettings:
         "The label of the temperature's series that names the cooling zone, which nodes name by "
         "joulie.io/cooling-zone. Empty is none.",
         validator=matches_re(LABEL_NAME),
+        form="the name of a label in Prometheus, or empty",
     )
     it_power_metric: str = _metric(
         "datacenter_total_it_power_watts",

@@ -32,11 +32,13 @@ class PowerSettings:
         ALIASES,
         "More prefixes of the pod annotations. Those of joulie.io/ win.",
         validator=and_(deep_iterable(matches_re(PREFIX)), max_len(MOST_ALIASES)),
+        form="a domain in lower case",
     )
     node_selector: str = setting(
         "joulie.io/managed=true",
         "The labels of the nodes that are in scope, separated by commas. Empty is all nodes.",
         validator=matches_re(SELECTOR),
+        form="labels such as 'zone=a,managed=true', or empty",
     )
     classifier: ClassifierSettings = ClassifierSettings()
     extender: ExtenderSettings = ExtenderSettings()
