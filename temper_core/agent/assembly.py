@@ -56,14 +56,17 @@ from temper_core.steering.pin import PinPlace
 from temper_core.steering.steerer import Steerer
 
 
-def assemble(settings: Settings, wake: LoopWaker, roots: Roots | None = None) -> Agent:
+def assemble(
+    settings: Settings, wake: LoopWaker, roots: Roots | None = None, *, source: str = ""
+) -> Agent:
     """Return an agent for this node that sleeps in *wake*. It starts and writes nothing yet.
 
     Raises InputError or MachineError for a setting that this node cannot satisfy.
     """
     roots = roots or Roots.of(settings)
     machine = read_machine()
-    host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
+    own = {builtin_plugin.NAME: builtin_plugin}
+    host = load_host(settings, extra=own, source=source)
     look_time = time_of_a_look(host, settings.plugin_host.deadline_s)
     find_engine = _find_engine(settings)
     profiles = ProfileWatch(settings, host, find_engine, wake.set)

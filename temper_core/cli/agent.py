@@ -63,7 +63,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     settings = with_plugins_directory(settings, plugins_directory)
     _warn_of_writers(effective.source, settings)
     with _bounded_end():
-        _run(settings)
+        _run(settings, effective.source)
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def _bounded_end() -> Iterator[None]:
         end_process_within(code=code)
 
 
-def _run(settings: "Settings") -> None:
+def _run(settings: "Settings", source: str) -> None:
     """Run the agent until a signal."""
     import signal
 
@@ -87,7 +87,7 @@ def _run(settings: "Settings") -> None:
     from temper_core.agent.waker import LoopWaker
 
     wake = LoopWaker()
-    agent = assemble(settings, wake)
+    agent = assemble(settings, wake, source=source)
     endings = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it
         endings.append(signal.SIGHUP)

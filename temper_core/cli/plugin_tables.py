@@ -85,4 +85,4 @@ def lenient_host(effective: Effective) -> "PluginHost":
     # A broken plugin must not hide the settings of the others.
     lenient = evolve(settings.plugin_host, strict=False)
     own = {builtin_plugin.NAME: builtin_plugin}
-    return load_host(evolve(settings, plugin_host=lenient), extra=own)
+    return load_host(evolve(settings, plugin_host=lenient), extra=own, source=effective.source)

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -32,6 +32,7 @@ from temper_core.plugin_host.plugin_files import plugin_files
 from temper_core.plugin_host.retries import Retries
 from temper_core.records.snapshots import PluginState
 from temper_core.settings.models import Settings
+from temper_core.suggestions import did_you_mean
 
 FAILURES_IN_A_ROW = 3
 WARN_EVERY_S = 60.0
@@ -57,10 +58,12 @@ class PluginHost:
     A plugin is set aside if it cannot be loaded, or if one of its hooks fails. A part of it, such
     as one exporter, is set aside if it hangs, takes too much memory or fails three times in a row.
     The rest of the plugin goes on. A plugin or part that is set aside is not called again, except
-    for a part that a client's call made hang, which pauses.
+    for a part that a client's call made hang, which pauses. Warnings about the settings name their
+    *source*, if it is known.
     """
 
     settings: Settings = field(factory=Settings)
+    source: str = ""
     _guests: dict[str, HostedPlugin] = field(factory=dict, init=False)
     _contested: dict[str, tuple[Contested, ...]] = field(factory=dict, init=False)
     _readers: dict[int, tuple[Callable[..., Any], Reader]] = field(factory=dict, init=False)
@@ -91,7 +94,9 @@ class PluginHost:
         for name, claimants in by_name.items():
             self._load(name, claimants)
         self._miss(self._allowed or (), "is allowed by [plugin_host] allow, but not installed")
-        self._miss(self.settings.plugins, "has a table of settings, but is not installed")
+        table = f"has a table of settings{f' in {self.source}' if self.source else ''}"
+        known = [guest.name for guest in self._guests.values() if guest.takes_settings]
+        self._miss(self.settings.plugins, f"{table}, but is not installed", known)
 
     def _files(self) -> list[Installed]:
         directory = self.settings.plugin_host.directory
@@ -105,10 +110,11 @@ class PluginHost:
             self._insist(PluginError(directory, reason))
             return []
 
-    def _miss(self, named: Iterable[str], reason: str) -> None:
+    def _miss(self, named: Iterable[str], reason: str, known: Collection[str] = ()) -> None:
         for name in sorted(set(named) - set(self._guests)):
-            self._warn("plugin_missing", name, reason)
-            self._insist(PluginError(name, reason))
+            why = reason + did_you_mean(name, known)
+            self._warn("plugin_missing", name, why)
+            self._insist(PluginError(name, why))
 
     def gather(self, hook: str, of: type[Record], **given: Any) -> list[Contribution[Record]]:  # noqa: ANN401 - arguments of any hook
         """Collect every plugin's records, without failed plugins and names claimed twice."""
@@ -353,13 +359,14 @@ class PluginHost:
 
 
 def load_host(
-    settings: Settings, *, extra: Mapping[str, object] = MappingProxyType({})
+    settings: Settings, *, extra: Mapping[str, object] = MappingProxyType({}), source: str = ""
 ) -> PluginHost:
     """Return a host with the core's own plugins *extra* and the installed ones.
 
-    With ``[plugin_host] strict``, raises PluginError for the first plugin that fails.
+    Warnings about the settings name their *source*. With ``[plugin_host] strict``, raises
+    PluginError for the first plugin that fails.
     """
-    host = PluginHost(settings)
+    host = PluginHost(settings, source)
     for name, plugin in extra.items():
         host.add(plugin, name, distribution="temper-agent")
     host.load_installed()

@@ -103,6 +103,13 @@ class HostedPlugin:
         return self.standing is PluginStanding.ACTIVE
 
     @property
+    def takes_settings(self) -> bool:
+        """Whether it declares settings, or a hook of it asks for them."""
+        hooks = self.implementations
+        asked = (argument for each in hooks.values() for impl in each for argument in impl.argnames)
+        return "temper_settings" in hooks or "settings" in asked
+
+    @property
     def is_left_behind(self) -> bool:
         """Whether the thread of a call that did not return in time still runs."""
         return self._left_behind is not None and self._left_behind.is_running

@@ -124,6 +124,25 @@ def test_settings_for_a_plugin_that_is_not_there_are_reported(settings):
     ]
 
 
+@pytest.mark.parametrize(
+    ("table", "meant"),
+    [("tea_limits", "; did you mean 'tea-limits'?"), ("tea-timer", ""), ("coffee", "")],
+)
+def test_a_misspelt_table_is_told_with_its_file_and_the_plugin_that_takes_settings(
+    install, settings, steady, table, meant
+):
+    without = steady.replace("{name}", "timers")
+    install("tea-timers", without)
+    install("tea-limits", without.replace("invariants()", "invariants(settings)"))
+
+    with capture_logs() as logs:
+        load_host(evolve(settings(), plugins={table: {}}), source="/etc/agent.toml")
+
+    [reason] = [entry["reason"] for entry in logs if entry["event"] == "plugin_missing"]
+    expected = "has a table of settings in /etc/agent.toml, but is not installed"
+    assert reason == expected + meant
+
+
 def test_strictness_turns_a_broken_plugin_into_an_error(install, settings):
     install("raises", BROKEN["raises"])
 
