@@ -16,7 +16,7 @@ def command(path: Path | None, changed: bool, output: str) -> None:
     """Print the effective settings and where each came from.
 
     A plugin's settings are in its table [plugins.NAME]. For a file with errors all of them
-    are printed, and the exit code is 2.
+    are printed, those of plugins once the others are mended, and the exit code is 2.
     """
     from temper_core.cli.plugin_tables import lenient_host, plugin_origins
     from temper_core.node.pod_watch import chosen_pod_source
