@@ -80,15 +80,13 @@ def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
         _place(roots.node, (re.escape(LOCK_FILE), PLUGIN_LOCKS)),
         FilePlace(pin.parent, (re.escape(pin.name),), is_own=True, is_pin=True),
     ]
-    if _is_definite(state):
-        names = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
-        state_place = _place(state.parent, tuple(map(re.escape, names)))
-        file_places.append(evolve(state_place, has_instruments=True))
-    if _is_definite(switch):
-        name = re.escape(switch.name)
-        file_places.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
-    socket = Path(settings.server.socket)
-    if _is_definite(socket):
+    names = (state.name, f"{state.name}.new", FILE_NAME, f"{FILE_NAME}.new")
+    state_place = _place(state.parent, tuple(map(re.escape, names)))
+    file_places.append(evolve(state_place, has_instruments=True))
+    name = re.escape(switch.name)
+    file_places.append(_place(switch.parent, (name, rf"{name}\.[0-9]+")))
+    if settings.server.socket:
+        socket = Path(settings.server.socket)
         name = re.escape(socket.name)
         file_places.append(evolve(_place(socket.parent, (name,)), sockets=frozenset({socket.name})))
     return _merged(file_places)
@@ -96,25 +94,6 @@ def places(settings: Settings, roots: Roots) -> tuple[FilePlace, ...]:
 
 def _names_of_record() -> tuple[str, ...]:
     return re.escape(NICE_RECORD), re.escape(f"{NICE_RECORD}.new")
-
-
-def _is_definite(path: Path) -> bool:
-    """Whether a path is absolute and names a file."""
-    return path.is_absolute() and bool(path.name)
-
-
-def _indefinite(settings: Settings) -> Iterator[Leftover]:
-    """Name the settings whose relative path means another file for the agent."""
-    paths = {
-        "[safe_mode] state": settings.safe_mode.state,
-        "[safe_mode] file": settings.safe_mode.file,
-        "[server] socket": settings.server.socket,
-    }
-    for key, value in paths.items():
-        if value and not _is_definite(Path(value)):
-            yield Leftover(
-                f"{key} = {value!r}", "is not the absolute path of a file; look for it yourself"
-            )
 
 
 def agents_files(settings: Settings, roots: Roots) -> frozenset[str]:
@@ -144,7 +123,7 @@ def restore_files(
     ]
     return Restored(
         tuple(path for result in results for path in result.removed),
-        (*(leftover for result in results for leftover in result.left), *_indefinite(settings)),
+        tuple(leftover for result in results for leftover in result.left),
     )
 
 

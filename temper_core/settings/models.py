@@ -18,6 +18,12 @@ RUN_DIRECTORY = "/run/temper"
 STATE_DIRECTORY = "/var/lib/temper"
 ABSOLUTE_PATH = r"(/[^/\x00]+)+"
 ABSOLUTE_PATH_FORM = "an absolute path without needless slashes"
+FILE = r"(?s)(?!.*/\.{1,2}\Z)/[^\x00]*[^/\x00]"
+OPTIONAL_FILE = rf"{FILE}|"
+FILE_FORM = "the absolute path of a file"
+"""Of files that several processes share, whose working directories differ."""
+PATH = r"[^\x00]*"
+PATH_FORM = "a path without NUL"
 LONGEST_PERIOD_S = 60.0
 """Seconds between two looks. A violation takes several looks, so it is found within minutes."""
 
@@ -27,7 +33,12 @@ class SchedulerSettings:
     """The engine's life cycle."""
 
     enforce: bool = setting(True, "Whether to run the engine at all; false only observes.")
-    engine: str = setting("scx_layered", "The engine's binary: a path, or a name on PATH.")
+    engine: str = setting(
+        "scx_layered",
+        "The engine's binary: a path, or a name on PATH.",
+        validator=matches_re(PATH),
+        form=PATH_FORM,
+    )
     start_deadline_s: float = setting(
         60.0,
         "CPU seconds a started engine may use until it is attached and proven, most of them in the "
@@ -117,11 +128,15 @@ class SafeModeSettings:
     file: str = setting(
         f"{STATE_DIRECTORY}/safe-mode",
         "While this file exists, the node is in safe mode. Default: safe-mode in state_directory.",
+        validator=matches_re(FILE),
+        form=FILE_FORM,
     )
     state: str = setting(
         f"{STATE_DIRECTORY}/safe-mode-requests.json",
         "File of the other requests for safe mode. Default: safe-mode-requests.json in "
         "state_directory.",
+        validator=matches_re(FILE),
+        form=FILE_FORM,
     )
     poll_s: float = setting(1.0, "Seconds between two looks at the file.", validator=gt(0))
 
@@ -131,7 +146,12 @@ class PodSettings:
     """The source of the node's pods."""
 
     source: str = setting("local", "The pod source: local, file, or one that a plugin adds.")
-    file: str = setting("", "The PodList (JSON or YAML) that the source 'file' reads.")
+    file: str = setting(
+        "",
+        "The PodList (JSON or YAML) that the source 'file' reads.",
+        validator=matches_re(PATH),
+        form=PATH_FORM,
+    )
     cgroup_driver: str = setting(
         "auto",
         "The kubelet's naming of pod cgroups, for those not seen: auto, systemd or cgroupfs.",
@@ -251,9 +271,14 @@ class ServerSettings:
         f"{RUN_DIRECTORY}/agent.sock",
         "Local socket (mode 0600) that may act; an empty string serves the address only. Default: "
         "agent.sock in run_directory.",
+        validator=matches_re(OPTIONAL_FILE),
+        form=f"{FILE_FORM}, or empty",
     )
     token_file: str = setting(
-        "", "File with the bearer token that acting over TCP needs, or with lines name: token."
+        "",
+        "File with the bearer token that acting over TCP needs, or with lines name: token.",
+        validator=matches_re(PATH),
+        form=PATH_FORM,
     )
     hosts: tuple[str, ...] = setting(
         (),
@@ -281,7 +306,10 @@ class ProfileSettings:
     """The directory of profile files, and disabled profiles that are enabled."""
 
     directory: str = setting(
-        "/etc/temper/profiles", "Directory of *.toml profiles; may be missing."
+        "/etc/temper/profiles",
+        "Directory of *.toml profiles; may be missing.",
+        validator=matches_re(PATH),
+        form=PATH_FORM,
     )
     enable: tuple[str, ...] = setting(
         (), "Ids of profiles that ship disabled and that detectors, images and processes choose."

@@ -229,20 +229,6 @@ def test_what_is_no_socket_is_not_taken_for_the_agents(made, restore):
     assert f"left: {precious}: is not a socket" in done.stdout
 
 
-@pytest.mark.parametrize("state", ["requests.json", "./requests.json", "/"])
-def test_a_setting_that_means_another_file_elsewhere_is_named_and_nothing_removed(
-    made, restore, monkeypatch, state
-):
-    neighbour = made.put(made.folder / "project/requests.json")
-    monkeypatch.chdir(neighbour.parent)
-    made.path.write_text(made.path.read_text().replace(f"{made.state}/requests.json", state))
-
-    done = restore()
-
-    assert (done.exit_code, neighbour.exists()) == (EXIT_FINDINGS, True)
-    assert f"left: [safe_mode] state = {state!r}: is not the absolute path of a file" in done.stdout
-
-
 def test_names_that_are_no_text_are_told_by_lines_that_are(made, restore):
     made.run.mkdir(parents=True)
     (made.run / os.fsdecode(b"caf\xe9\x1b[31m")).write_text("x")

@@ -1,3 +1,4 @@
+import json
 import os
 
 import attrs
@@ -165,3 +166,36 @@ def test_a_node_is_called_by_its_setting_then_by_the_environment_then_by_the_hos
         monkeypatch.setenv("NODE_NAME", environment)
 
     assert Settings(node=named).node_name == expected
+
+
+SHARED = ("safe_mode.file", "safe_mode.state", "server.socket")
+
+
+@pytest.mark.parametrize("key", SHARED)
+@pytest.mark.parametrize("path", ["safe-mode", "./safe-mode", "/", "/x/", "/x/.", "/x/..", "/\x00"])
+def test_a_file_that_several_processes_share_has_an_absolute_path(tmp_path, key, path):
+    file = tmp_path / "agent.toml"
+    file.write_text(f"{key} = {json.dumps(path)}\n")
+
+    with pytest.raises(DocumentError) as refused:
+        settings.load(file)
+
+    empty = ", or empty" if key == "server.socket" else ""
+    assert refused.value.problems == (
+        f"{key}: must be the absolute path of a file{empty}, not {path!r}",
+    )
+
+
+@pytest.mark.parametrize(
+    "key", ["scheduler.engine", "pods.file", "server.token_file", "profiles.directory"]
+)
+def test_a_path_without_nul_may_be_relative(tmp_path, key):
+    file = tmp_path / "agent.toml"
+    file.write_text(f'{key} = "a/b"\n')
+    settings.load(file)
+    file.write_text(f'{key} = "a\\u0000b"\n')
+
+    with pytest.raises(DocumentError) as refused:
+        settings.load(file)
+
+    assert refused.value.problems == (f"{key}: must be a path without NUL, not 'a\\x00b'",)
