@@ -15,7 +15,7 @@ def nap(pause_s: float) -> None:
 def main() -> None:
     """Start the threads, report it, and wait until standard input ends."""
     count, pause_s = int(sys.argv[1]), float(sys.argv[2])
-    threading.stack_size(64 * 1024)
+    threading.stack_size(128 * 1024)
     for _ in range(count - 1):
         threading.Thread(target=nap, args=(pause_s or 1e6,), daemon=True).start()
     print("ready", flush=True)

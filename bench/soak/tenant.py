@@ -25,7 +25,7 @@ def start(life_s: float) -> None:
 
 
 if __name__ == "__main__":
-    threading.stack_size(64 * 1024)
+    threading.stack_size(128 * 1024)
     for _ in range(int(sys.argv[1])):
         start(float(sys.argv[2]))
     sys.stdin.read()

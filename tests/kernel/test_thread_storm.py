@@ -14,7 +14,7 @@ MANY, FEW = 20_000, 1_000
 HELPER_BYTES = 256 * MIB
 LIVING = """
 import sys, threading, time
-threading.stack_size(65536)
+threading.stack_size(131072)
 go = threading.Event()
 def live():
     go.wait()

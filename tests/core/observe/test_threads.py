@@ -17,7 +17,7 @@ BUSY = "print('up', flush=True)\nwhile True: pass"
 IDLE = "import sys; print('up', flush=True); sys.stdin.read()"
 ON_CALL = """
 import sys, threading
-threading.stack_size(65536)
+threading.stack_size(131072)
 calls = [threading.Semaphore(0) for _ in range(int(sys.argv[1]))]
 def work(call):
     while call.acquire(): sum(range(20000))

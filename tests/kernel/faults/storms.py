@@ -31,7 +31,7 @@ def rename(count: int, _folder: Path) -> None:
 
 def threads(count: int, _folder: Path) -> None:
     """Have *count* threads until stdin ends."""
-    threading.stack_size(64 * 1024)
+    threading.stack_size(128 * 1024)
     end = threading.Event()
     for _ in range(count):
         threading.Thread(target=end.wait, daemon=True).start()

@@ -10,7 +10,7 @@ STAYS = "import os; os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})\n"
 look does not tell all of that."""
 WORKERS = f"""{STAYS}
 import sys, threading, time
-threading.stack_size(65536)
+threading.stack_size(131072)
 class Worker(threading.Thread):
     def __init__(self):
         super().__init__(daemon=True)

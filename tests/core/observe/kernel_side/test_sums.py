@@ -26,7 +26,7 @@ CROWD = f"""{STAYS}
 import ctypes, sys, threading
 library, attributes = ctypes.CDLL(None), ctypes.create_string_buffer(64)
 library.pthread_attr_init(attributes)
-library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(16384))
+library.pthread_attr_setstacksize(attributes, ctypes.c_size_t(131072))
 one = ctypes.c_ulong()
 pause = ctypes.cast(library.pause, ctypes.c_void_p)
 for _ in range(int(sys.argv[1])):

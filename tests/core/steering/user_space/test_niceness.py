@@ -57,7 +57,7 @@ time.sleep(600)
 
 CROWD = """
 import sys, threading, time
-threading.stack_size(65536)
+threading.stack_size(131072)
 for _ in range(int(sys.argv[1])):
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 print("ready", flush=True)
