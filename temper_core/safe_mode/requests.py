@@ -1,8 +1,8 @@
 """Requests for safe mode, kept by requester and across restarts.
 
 Entering never fails. A request holds in memory from the call of ``add``. Then it is written to
-disk. If that fails (full disk, read-only root) ``defect`` has the error and the request still
-holds. Reading errs on the safe side: a malformed file counts as a request.
+disk. If that fails (full disk, read-only root) ``defect`` has the error, the request still holds,
+and is written again later. Reading errs on the safe side: a malformed file counts as a request.
 """
 
 import threading
@@ -23,6 +23,8 @@ from temper_core.safe_mode.model import (
     Request,
 )
 from temper_core.safe_mode.state_file import StateFile
+
+AGAIN_S = 10.0
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -55,6 +57,7 @@ class SafeModeRequests:
         self._writing = threading.Lock()  # separate, so that a hung disk delays no decision
         self._is_kept = True
         self.defect = ""
+        self._again_at = 0.0
         self._requests = self._remembered()
         self._file_request: Request | None = None
         self._published: Mapping[str, Request] = MappingProxyType({})
@@ -111,12 +114,14 @@ class SafeModeRequests:
 
     @property
     def unkept(self) -> str:
-        """Why an agent that starts now would not know of any request. Empty if it would.
+        """Why an agent that starts now would not know of a request. Empty if it would of all.
 
         On a full disk the empty file that is left requests safe mode, too.
         """
-        is_unkept = self.defect and self._requests and not self._state.read(self._wall)
-        return self.defect if is_unkept else ""
+        if not self.defect:
+            return ""
+        kept = self._state.read(self._wall).keys()
+        return "" if UNREADABLE_REQUESTER in kept or self._requests.keys() <= kept else self.defect
 
     @property
     def is_file_heard(self) -> bool:
@@ -128,7 +133,11 @@ class SafeModeRequests:
         return self._watch.fileno()
 
     def poll_file(self) -> bool:
-        """Check the host's file. Return whether its request changed."""
+        """Check the host's file. Return whether its request changed.
+
+        Requests that could not be written are written again, every ``AGAIN_S`` at most.
+        """
+        self._write_again()
         self._watch.arm()
         request = self._look()
         if request == self._file_request:
@@ -158,6 +167,12 @@ class SafeModeRequests:
             log.error("safe_mode_state_unreadable", problem=unreadable.reason)
         return requests
 
+    def _write_again(self) -> None:
+        if self.defect and time.monotonic() >= self._again_at and not self._writing.locked():
+            self._again_at = time.monotonic() + AGAIN_S
+            # A hung disk must not hold the caller.
+            threading.Thread(target=self._persist, name="safe-mode-state", daemon=True).start()
+
     def _persist(self) -> None:
         with self._writing:
             with self._lock:
@@ -165,8 +180,10 @@ class SafeModeRequests:
             try:
                 self._state.write(requests)
             except OSError as error:
-                self.defect = f"{self._state.path} cannot be written: {error.strerror}"
-                log.warning("safe_mode_state_not_written", problem=self.defect)
+                defect = f"{self._state.path} cannot be written: {error.strerror}"
+                if defect != self.defect:
+                    log.warning("safe_mode_state_not_written", problem=defect)
+                self.defect = defect
             else:
                 self.defect = ""
 

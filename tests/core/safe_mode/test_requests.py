@@ -250,6 +250,28 @@ def test_a_request_that_no_disk_could_keep_is_not_forgotten_by_the_next_agent(fu
     assert not SafeModeRequests(paths[0], state).active()
 
 
+def test_a_request_beside_one_that_is_kept_is_not_taken_for_kept(full_disk, paths, monkeypatch):
+    monkeypatch.setattr("temper_core.safe_mode.requests.AGAIN_S", 0.0)
+    state = full_disk / "requests.json"
+    (full_disk / "ballast").unlink()
+    requests = SafeModeRequests(paths[0], state)
+    requests.add("alice", "a drill")  # whose file takes the whole disk
+
+    requests.add("bob", "latency")
+
+    assert "No space left" in requests.unkept
+    assert [*SafeModeRequests(paths[0], state).active()] == ["alice"]
+
+    subprocess.run(["mount", "-o", "remount,size=64k", str(full_disk)], check=True)
+    requests.poll_file()
+    for thread in threading.enumerate():
+        if thread.name == "safe-mode-state":
+            thread.join()
+
+    assert requests.unkept == ""
+    assert {*SafeModeRequests(paths[0], state).active()} == {"alice", "bob"}
+
+
 def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
     (full_disk / "ballast").unlink()
     file = SafeModeFile(full_disk / "safe-mode")
