@@ -50,6 +50,7 @@ def deliver(command: Callable[[], int]) -> int:
     A reader that goes away is no error: the command runs to its end and its exit code is returned.
     A command that still writes GRACE_S seconds later may never end, and is ended with code 0.
     """
+    _fill_descriptors()
     original, original_messages = sys.stdout, sys.stderr
     results = _Results(original)
     sys.stdout, sys.stderr = results, _guarded(original_messages)
@@ -60,6 +61,20 @@ def deliver(command: Callable[[], int]) -> int:
     # After an exception standard error stays guarded: Python prints the traceback to it.
     sys.stderr = original_messages
     return code
+
+
+def _fill_descriptors() -> None:
+    """Open ``/dev/null`` for each closed standard descriptor, and for messages.
+
+    The next opened file would have its number, and be the output of child processes.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for the life of the process
 
 
 def write_bytes(content: bytes) -> None:

@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 from contextlib import redirect_stdout
 
@@ -50,3 +51,25 @@ def test_a_command_that_never_ends_is_cut_short_once_its_reader_has_gone(pipe):
 
     with redirect_stdout(stream):
         assert deliver(command) == 0
+
+
+def test_closed_descriptors_are_those_of_no_other_file():
+    code = f"""
+import os, sys
+from temper_core.standard_output import deliver
+
+def command():
+    sys.stderr.write("a message")
+    return 0 if os.path.samestat(os.stat(os.devnull), os.fstat(2)) else 1
+
+code = deliver(command)
+free = os.open({__file__!r}, os.O_RDONLY)
+os._exit(code if free > 2 else 9)
+"""
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -c "$1" <&- 2>&-', sys.executable, code],
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+
+    assert done.returncode == 0
