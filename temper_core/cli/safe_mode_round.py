@@ -17,6 +17,7 @@ from temper_core.cli.safe_mode_agents import (
 )
 from temper_core.cli.safe_mode_outcome import Host, SafeModeOutcome, kept_requests
 from temper_core.errors import TemperError
+from temper_core.http.listener_owners import listener_owners
 from temper_core.scheduler.host.running_agents import AgentProcess, find_agents, peer_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Round:
         self._host = host
         self._body = body
         agents = find_agents(host.roots.proc)
-        self._named = _named_agent(settings, agents)
+        self._named = named_agent(settings, agents)
         others = [agent for agent in agents if agent != self._named]
         is_asked = not is_for_one and body is not None
         self._question = Question(action, self.ask if is_asked else self.look, is_asked=is_asked)
@@ -107,18 +108,23 @@ class Round:
         return f"the agent at {server.socket or server.listen}"
 
 
-def _named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":
+def named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":
     """Return the process that answers at the addresses of *settings*, None if it is not known."""
     server = settings.server
     try:
         pid = peer_of(Path(server.socket)) if server.socket else 0
     except OSError:
         pid = 0
-    port = server.address.port if server.address and not pid else 0
-    for agent in agents:
-        if agent.pid == pid or (port and agent.listens_on_port(port)):
-            return agent
-    return None
+    if pid or not server.address:
+        return next((agent for agent in agents if agent.pid == pid), None)
+    # Looking for a socket among the descriptors of a process takes time of that process's choice.
+    port = server.address.port
+    try:
+        users = listener_owners(port)
+    except OSError:
+        return None
+    candidates = (agent for agent in agents if agent.user in users)
+    return next((agent for agent in candidates if agent.listens_on_port(port)), None)
 
 
 def look_at(settings: "Settings") -> Any:  # noqa: ANN401 - JSON

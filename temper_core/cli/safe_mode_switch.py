@@ -49,13 +49,11 @@ class Switch:
 
         body = {"requested": True, "requester": requester, "reason": reason}
         parse_safe_mode_request(body, requester)
-        round_ = self._round("on", body)
-        silent = FileIfSilent(self._file, requester, reason)
-        try:
-            with silent:
-                answer = round_.ask(self.settings)
-        except TemperError as error:
-            outcome = self._by_file(round_, requester, reason, error)
+        with FileIfSilent(self._file, requester, reason) as silent:
+            round_ = self._round("on", body)
+            answer = _answer_or_error(round_, self.settings)
+        if isinstance(answer, TemperError):
+            outcome = self._by_file(round_, requester, reason, answer)
         else:
             file = f", and {self._file.path} requests it too" if silent.is_written else ""
             outcome = SafeModeOutcome(
@@ -171,3 +169,10 @@ class Switch:
             time.sleep(LOOK_S)
             answer = look_at(self.settings)
         return answer
+
+
+def _answer_or_error(round_: Round, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+    try:
+        return round_.ask(settings)
+    except TemperError as error:
+        return error

@@ -14,6 +14,7 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from attrs import frozen
@@ -35,6 +36,8 @@ MOST_STUCK = 64
 """Processes whose command line cannot be read within ``READ_S`` before no other is tried."""
 OWNER_WAIT_S = 4.0
 """The time that reading the processes of one pod or user may take."""
+MOST_DESCRIPTORS = 4_096
+"""Descriptors of another user's process that are looked at. An agent has some hundred."""
 LONGEST_SOCKET_PATH = 107
 """Bytes of ``sun_path`` without its end (unix(7))."""
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
@@ -129,7 +132,7 @@ class AgentProcess:
     def _inodes(self) -> frozenset[str]:
         inodes: set[str] = set()
         with os.scandir(self.proc / str(self.pid) / "fd") as descriptors:
-            for entry in descriptors:
+            for entry in islice(descriptors, MOST_DESCRIPTORS if self.user else None):
                 with suppress(OSError):  # closed meanwhile
                     if match := _SOCKET.fullmatch(str(Path(entry.path).readlink())):
                         inodes.add(match[1])

@@ -1,15 +1,20 @@
 """Processes that look like agents, and are another user's or never answer."""
 
 import os
+import socket
 import threading
+import time
 
 import pytest
 
-from temper_core.cli import safe_mode_agents
+from temper_core.cli import safe_mode_agents, safe_mode_switch, silent_agent
 from temper_core.cli.safe_mode_agents import Asking, Question
+from temper_core.cli.safe_mode_round import named_agent
+from temper_core.cli.safe_mode_switch import Switch
 from temper_core.errors import MachineError
 from temper_core.scheduler.host import running_agents
 from temper_core.scheduler.host.running_agents import AgentProcess
+from temper_core.settings.models import SafeModeSettings, ServerSettings, Settings
 from tests.patience import PATIENCE_S
 
 ANOTHER = 65_534
@@ -179,3 +184,48 @@ def test_a_link_to_another_program_is_no_agent(tmp_path):
     (tmp_path / "7/exe").symlink_to("/usr/bin/su")
 
     assert running_agents.find_agents(tmp_path) == ()
+
+
+def test_the_file_is_written_while_agents_are_still_looked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(silent_agent, "SILENT_S", 0.0)
+    own = Settings(
+        safe_mode=SafeModeSettings(str(tmp_path / "safe-mode"), str(tmp_path / "requests.json")),
+        server=ServerSettings("", str(tmp_path / "agent.sock")),
+    )
+
+    def looked_for(*_, **__):
+        deadline = time.monotonic() + PATIENCE_S
+        while not (tmp_path / "safe-mode").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        raise MachineError("that took long")
+
+    monkeypatch.setattr(safe_mode_switch, "Round", looked_for)
+
+    with pytest.raises(MachineError, match="that took long"):
+        Switch(own).on("cli", "a drill")
+
+
+def test_descriptors_are_looked_at_of_processes_whose_user_listens_on_the_port(monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(AgentProcess, "listens_on_port", lambda self, _: looked_at.append(self.pid))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        settings = Settings(server=ServerSettings(f"127.0.0.1:{port}", ""))
+        agents = tuple(AgentProcess(pid, user) for pid, user in ((7, ANOTHER), (8, os.geteuid())))
+
+        assert named_agent(settings, agents) is None
+
+    assert looked_at == [8]
+
+
+def test_so_many_descriptors_of_another_user_are_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(running_agents, "MOST_DESCRIPTORS", 4)
+    folder = tmp_path / "7/fd"
+    folder.mkdir(parents=True)
+    for number in range(9):
+        (folder / str(number)).symlink_to(f"socket:[{number}]")
+
+    counts = [len(AgentProcess(7, user, proc=tmp_path)._inodes()) for user in (0, ANOTHER)]
+
+    assert counts == [9, 4]
