@@ -223,7 +223,8 @@ def _credentials(server: "ServerSettings") -> dict[str, str]:
 
 def _require_trusted_listener(server: "ServerSettings", token_owner: int | None) -> None:
     """Raise OSError unless all listeners on the port are of root, this user or *token_owner*."""
-    owners = listener_owners(server.address.port) if server.address else frozenset()
+    address = server.address.reachable if server.address else None
+    owners = listener_owners(address.port, address.host) if address else frozenset()
     if not owners:
         raise OSError("no process of this network namespace listens there")
     others = sorted(owners - {ROOT, os.geteuid(), token_owner})

@@ -120,7 +120,7 @@ def named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "Ag
     # Looking for a socket among the descriptors of a process takes time of that process's choice.
     port = server.address.port
     try:
-        users = listener_owners(port)
+        users = listener_owners(port, server.address.reachable.host)
     except OSError:
         return None
     candidates = (agent for agent in agents if agent.user in users)

@@ -77,7 +77,7 @@ class KubeletView:
 def _distrust(access: Access) -> str:
     """Return why the listener is not believed, empty if it is."""
     try:
-        owners = listener_owners(access.port)
+        owners = listener_owners(access.port, access.host)
     except OSError as error:
         return f"the listeners of this node are not known: {error.strerror}"
     if others := sorted(owners - {ROOT, os.geteuid()}):
