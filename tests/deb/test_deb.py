@@ -18,6 +18,9 @@ kill %1
 wait %1 || true
 cat /tmp/seen
 """
+STATE = "rm -rf /var/lib/temper; mkdir /var/lib/temper"
+OLD_MARK = "/var/lib/temper/.not-restored"
+"""Where earlier packages noted that a restoration had left something."""
 
 
 def content(package):
@@ -116,13 +119,79 @@ def test_a_purge_beside_an_agent_from_elsewhere_keeps_its_files(host):
 
 def test_a_purge_after_a_restoration_that_left_something_keeps_the_records(host):
     left = host(
-        f"{INSTALL}; mkdir -p /var/lib/temper; touch /var/lib/temper/notes; "
-        "dpkg --purge temper-agent 2>&1; ls -A /var/lib/temper; rm -rf /var/lib/temper"
+        f"{INSTALL}; {STATE}; touch /var/lib/temper/notes; "
+        "dpkg --purge temper-agent 2>&1; find /var/lib/temper* | sort; rm -rf /var/lib/temper"
     )
 
     assert "left: /var/lib/temper/notes: is not Temper's" in left.stdout
-    assert left.stdout.splitlines()[-1] == "notes"
+    assert left.stdout.splitlines()[-2:] == ["/var/lib/temper", "/var/lib/temper/notes"]
     assert "/var/lib/temper and /run/temper are kept" in left.stdout
+
+
+def test_a_purge_after_such_a_removal_keeps_the_records_too(host):
+    left = host(
+        f"{INSTALL}; {STATE}; touch /var/lib/temper/notes; "
+        "dpkg --remove temper-agent >/dev/null 2>&1; ls -A /var/lib/temper; "
+        "dpkg --purge temper-agent >/dev/null 2>&1; ls -A /var/lib/temper; rm -rf /var/lib/temper"
+    )
+
+    assert left.stdout.split() == ["notes", "notes"]
+
+
+def test_what_one_removal_left_does_not_count_for_the_next(host):
+    left = host(
+        f"{INSTALL}; {STATE}; touch /var/lib/temper/notes; "
+        "dpkg --remove temper-agent >/dev/null 2>&1; rm /var/lib/temper/notes; "
+        f"{INSTALL}; temper restore >/dev/null; "
+        "{ dpkg --purge temper-agent 2>&1 | grep kept; } || true; "
+        "find /var/lib/temper* 2>/dev/null || true"
+    )
+
+    assert left.stdout == ""
+
+
+def test_an_upgrade_removes_the_mark_of_an_earlier_package(host):
+    host(
+        f"{INSTALL}; {STATE}; touch {OLD_MARK}; {INSTALL}; "
+        "temper restore; test ! -e /var/lib/temper; dpkg --purge temper-agent"
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["ln -s /tmp/other", "ln -s /var/lib/temper/none", "mkdir"], ids=str
+)
+def test_a_removal_writes_nothing_into_the_state_directory_of_another_user(host, command):
+    entries = "find /var/lib/temper -printf '%P %y %l\\n' | sort"
+    left = host(
+        f"{INSTALL}; echo text >/tmp/other; {STATE}; {command} {OLD_MARK}; "
+        f"chown -hR nobody /var/lib/temper; {entries} >/tmp/before; "
+        f"dpkg --remove temper-agent >/dev/null; {entries} | diff /tmp/before -; cat /tmp/other; "
+        "dpkg --purge temper-agent >/dev/null 2>&1; rm -rf /var/lib/temper"
+    )
+
+    assert left.stdout == "text\n"
+
+
+def test_a_removal_opens_no_pipe_in_the_state_directory_of_another_user(host):
+    left = host(
+        f"{INSTALL}; {STATE}; mkfifo {OLD_MARK}; chown -R nobody /var/lib/temper; "
+        # The reader ends once the pipe was opened to write, and so the removal waits for nobody.
+        f"cat {OLD_MARK} & reader=$!; dpkg --remove temper-agent >/dev/null; "
+        "kill $reader && echo waits; dpkg --purge temper-agent >/dev/null 2>&1; "
+        "rm -rf /var/lib/temper"
+    )
+
+    assert left.stdout == "waits\n"
+
+
+def test_an_installation_follows_nothing_in_the_state_directory_of_another_user(host):
+    left = host(
+        f"{STATE}; echo text >/tmp/other; ln -s /tmp/other {OLD_MARK}; {INSTALL}; "
+        f"cat /tmp/other; rm -rf /var/lib/temper; mkdir -p {OLD_MARK}; {INSTALL}; "
+        "rm -r /var/lib/temper; dpkg --purge temper-agent >/dev/null 2>&1"
+    )
+
+    assert left.stdout == "text\n"
 
 
 def test_it_needs_the_python_that_its_modules_are_compiled_for(package):
