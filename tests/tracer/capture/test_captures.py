@@ -101,7 +101,7 @@ def test_another_agent_of_the_host_is_told_who_captures(captures, tmp_path):
     captures.close()
     assert other.begin(TraceRequest(seconds=LONG_S), "me")
     other.close()
-    assert list((tmp_path / "run").iterdir()) == []
+    assert not (tmp_path / "run").exists()
     context.close()
 
 

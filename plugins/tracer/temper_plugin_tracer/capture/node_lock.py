@@ -20,17 +20,21 @@ ATTEMPTS = 10
 class NodeLock:
     """A lock of the kernel (flock), which it releases when its holder ends, however that ends.
 
-    The file's content is the holder. Without a directory to write to there is no lock.
+    The file's content is the holder. Without a directory to write to there is no lock. A directory
+    that the lock has made goes with it, so that an agent with other directories leaves none.
     """
 
     directory: Path = DIRECTORY
     _descriptor: int = -1
+    _made_directory: bool = False
 
     def take(self, note: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Take the lock and write *note* into it. Return the holder's note if it is taken."""
         for _ in range(ATTEMPTS):
             try:
                 descriptor = self._opened()
+            except FileNotFoundError:
+                continue  # its holder removed the directory between the two calls
             except OSError:
                 return None
             try:
@@ -53,10 +57,14 @@ class NodeLock:
         if self._descriptor >= 0:
             with suppress(OSError):  # while it is locked, so that no process locks a removed file
                 (self.directory / NAME).unlink()
+            if self._made_directory:
+                with suppress(OSError):  # another agent uses it by now
+                    self.directory.rmdir()
             os.close(self._descriptor)
-            self._descriptor = -1
+            self._descriptor, self._made_directory = -1, False
 
     def _opened(self) -> int:
+        self._made_directory |= not self.directory.exists()
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         return os.open(self.directory / NAME, flags, 0o600)
