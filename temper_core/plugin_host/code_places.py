@@ -46,7 +46,12 @@ class Place:
         is_library = self.file.startswith(_LIBRARY) and not any(
             packages in self.file for packages in _PACKAGES
         )
-        return not (is_library or self.file.startswith(("<", _CORE)))
+        return not (is_library or self.is_generated or self.file.startswith(_CORE))
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether it is in no file, as the interpreter's own import is."""
+        return self.file.startswith("<")
 
     @property
     def text(self) -> str:

@@ -168,7 +168,10 @@ def _place(error: BaseException) -> str:
     if issubclass(type(error), TemperError):
         return ""
     innermost_first = _places(_read("__traceback__", error))[::-1]
-    return in_brackets(authors_place(innermost_first) or next(iter(innermost_first), None))
+    if place := authors_place(innermost_first):
+        return in_brackets(place)
+    innermost = next(iter(innermost_first), None)
+    return in_brackets(innermost) if innermost and not innermost.is_generated else ""
 
 
 def is_in_authors_code(error: BaseException) -> bool:

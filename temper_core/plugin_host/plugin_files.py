@@ -9,6 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+from temper_core.errors import InputError
 from temper_core.foreign_writers import foreign_writer
 from temper_core.plugin_host.installed import Installed
 
@@ -33,17 +34,17 @@ def plugin_files(directory: Path) -> list[Installed]:
 
 
 def _load(path: Path) -> object:
-    """Import the file. Raises ValueError if it is no module, or if other users may change it."""
+    """Import the file. Raises InputError if it is no module, or if other users may change it."""
     if not path.stem.isidentifier():
-        raise ValueError(f"{path.name} is no name of a module: letters, digits and underscores")
+        raise InputError(f"{path.name} is no name of a module: letters, digits and underscores")
     if not path.is_file():  # opening a pipe would wait for a writer
-        raise ValueError("is no regular file")
+        raise InputError("is no regular file")
     if writer := foreign_writer(path):
-        raise ValueError(f"its file is not trusted: {writer}")
+        raise InputError(f"its file is not trusted: {writer}")
     name = f"{MODULE_PREFIX}{path.stem}"
     spec = spec_from_file_location(name, path, loader=_UncachedLoader(name, str(path)))
     if spec is None or spec.loader is None:
-        raise ValueError(f"{path} cannot be imported")
+        raise InputError(f"{path} cannot be imported")
     return _executed(spec, spec.loader.exec_module)
 
 
