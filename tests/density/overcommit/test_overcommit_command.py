@@ -187,7 +187,7 @@ def test_thresholds_are_those_of_the_settings(tmp_path):
         ("a: [", "-: is neither JSON nor YAML"),
         ("[" * 100_000, "-: is neither JSON nor YAML"),
         ("a: &a [*a]", "-: has neither a Pod"),
-        ("kind: Pod", "Pod default/unnamed: metadata: must be an object"),
+        ("kind: Pod", "-: Pod default/unnamed: metadata: must be an object"),
         (yaml.safe_dump(pod(container(cpu="one"))), "'one' is no CPU quantity"),
     ],
 )
@@ -197,6 +197,15 @@ def test_what_cannot_be_previewed_is_told_in_one_line(text, problem):
     assert (said.returncode, said.stdout) == (2, "")
     assert problem in said.stderr
     assert len(said.stderr.splitlines()) == 1
+
+
+def test_a_file_with_a_bad_quantity_is_named(tmp_path):
+    path = tmp_path / "bad.yaml"
+    path.write_text(yaml.safe_dump(pod(container(cpu="one"))))
+
+    said = ask("preview", "-f", str(path))
+
+    assert said.stderr.startswith(f"temper: {path}: Pod ")
 
 
 def test_an_authority_is_printed_with_all_that_a_cluster_needs():

@@ -22,17 +22,17 @@ def show(source: Path, factor: Fraction, settings: Path | None, output: str) -> 
     """Return the decisions about the pods in *source* as text. Raise InputError for bad input."""
     mapping = load_settings(settings).priority_mapping
     policy = Policy(partial(tier_of, mapping=mapping), factor)
-    decided = [(manifest, _decide(manifest, policy)) for manifest in read_manifests(source)]
+    decided = [(manifest, _decide(source, manifest, policy)) for manifest in read_manifests(source)]
     if output == "json":
         return document_text([_document(*pair) for pair in decided])
     return "\n".join(columns(HEADINGS, tuple(_rows(decided))))
 
 
-def _decide(manifest: Manifest, policy: Policy) -> AdmissionDecision:
+def _decide(source: Path, manifest: Manifest, policy: Policy) -> AdmissionDecision:
     try:
         return decide(read(manifest.pod), policy)
     except InputError as error:
-        raise InputError(f"{manifest.subject}: {error}") from error
+        raise InputError(f"{source}: {manifest.subject}: {error}") from error
 
 
 def _rows(decided: Iterable[Decided]) -> Iterator[tuple[str, ...]]:
