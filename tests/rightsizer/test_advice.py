@@ -1,11 +1,13 @@
 """Advice for programs of many shapes that use the same on average."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_plugin_rightsizer.advice.advising import advise
-from temper_plugin_rightsizer.advice.cpu import round_up
+from temper_plugin_rightsizer.advice.cpu import arithmetic, round_up
 from temper_plugin_rightsizer.advice.memory import MIB
 from temper_plugin_rightsizer.advice.options import AdviceOptions
 from temper_plugin_rightsizer.advice.records import Confidence, Resources, Verdict
@@ -39,6 +41,40 @@ def test_four_lazy_threads_share_and_one_hot_thread_has_a_core():
     assert advise(hot, UNSET).verdict is Verdict.EXCLUSIVE
     assert advise(hot, UNSET).recommended.cpu_request_millis in range(1200, 1250)
     assert advise(hot, UNSET).hot_threads == ("hot",)
+
+
+@given(used=st.floats(0.001, 60.0), hot=st.integers(0, 2))
+def test_the_printed_arithmetic_leads_to_the_request(used, hot):
+    request = round_up(1000 * hot + 1.25 * used * 1000)
+
+    printed = arithmetic(used, request, AdviceOptions(), hot)
+
+    left, right = printed.split(" = ")
+    product, _, rounded = right.partition(", so ")
+    *added, factors = left.split(" + ")
+    margin, rest = factors.split(" x ")
+    whole = sum(map(float, added)) + float(margin) * float(rest)
+    assert float(product) == pytest.approx(whole, rel=1e-5)
+    assert round_up(1000 * whole) == request
+    assert float(rounded or product) == request / 1000
+
+
+@pytest.mark.parametrize(
+    ("used", "request_millis", "printed"),
+    [
+        (0.153, 200, "1.25 x 0.153 = 0.19125, so 0.2"),
+        (0.288, 360, "1.25 x 0.288 = 0.36"),
+        (0.0, 10, "1.25 x 0 = 0, so 0.01"),
+    ],
+)
+def test_a_request_that_is_rounded_up_says_so(used, request_millis, printed):
+    assert arithmetic(used, request_millis, AdviceOptions()) == printed
+
+
+def test_the_reason_has_the_arithmetic():
+    reason = advise(over_hours(lambda _: window(("main", 0.3))), UNSET).reasons[0]
+
+    assert re.search(r"is (0\.\d{3}) CPUs .*: 1\.25 x \1 = 0\.\d+, so 0\.\d+$", reason)
 
 
 @pytest.mark.parametrize(

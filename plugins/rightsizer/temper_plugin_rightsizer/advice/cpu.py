@@ -99,6 +99,19 @@ def round_up(millis: float) -> int:
     return max(math.ceil(millis / STEP_MILLIS - _NEAR), 1) * STEP_MILLIS
 
 
+def cpus(used: float) -> str:
+    """Return *used* rounded up to thousandths: ``0.154``. A percentile is an upper bound, too."""
+    return f"{math.ceil(used * 1000 - _NEAR) / 1000:g}"
+
+
+def arithmetic(rest: float, request_millis: int, options: AdviceOptions, hot: int = 0) -> str:
+    """Return how the request follows from what is printed: ``1.25 x 0.154 = 0.1925, so 0.2``."""
+    product = f"{hot + options.margin * float(cpus(rest)):g}"
+    request = cores(request_millis)
+    rounded = f", so {request}" if request != product else ""
+    return f"{f'{hot} + ' if hot else ''}{options.margin:g} x {cpus(rest)} = {product}{rounded}"
+
+
 def throttled_share(counts: Counts) -> float:
     """Return the share of the quota's periods in which the container was throttled."""
     return counts.throttled_periods / counts.periods if counts.periods else 0.0
@@ -131,13 +144,13 @@ def _request_reason(demand: IntervalDemand, need: _Need, options: AdviceOptions)
         busiest = demand.ranks[0].percentile(options.percentile) if demand.ranks else 0.0
         thread = f"the busiest thread used {busiest:.2f} CPUs" if busiest else "no thread was busy"
         return (
-            f"{share} of the container is {rest:.2f} CPUs and {thread}, below {options.hot:g}: "
+            f"{share} of the container is {cpus(rest)} CPUs and {thread}, below {options.hot:g}: "
             f"{sum_of}"
         )
     uses = ", ".join(f"{used.percentile(options.percentile):.2f}" for used in demand.ranks[:hot])
     return (
         f"{hot} hot {'thread uses' if hot == 1 else 'threads use'} {uses} CPUs at {share}, "
-        f"the rest {rest:.2f}: {sum_of}"
+        f"the rest {cpus(rest)}: {sum_of}"
     )
 
 
@@ -153,8 +166,7 @@ def _day_before_reasons(need: _Need, later: _Need, options: AdviceOptions) -> It
 
 
 def _arithmetic(need: _Need, options: AdviceOptions) -> str:
-    hot = f"{need.hot} + " if need.hot else ""
-    return f"{hot}{options.margin:g} x {need.rest:.2f} = {cores(need.request_millis)}"
+    return arithmetic(need.rest, need.request_millis, options, hot=need.hot)
 
 
 def _hot_names(demand: IntervalDemand, hot: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from attrs import asdict, evolve
 
 from temper_core import InputError, rfc3339
 from temper_plugin_rightsizer.advice.advising import advise, confidence
-from temper_plugin_rightsizer.advice.cpu import cores, round_up
+from temper_plugin_rightsizer.advice.cpu import arithmetic, cpus, round_up
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import USUAL, AdviceOptions
 from temper_plugin_rightsizer.advice.pods import with_pod_bounds
@@ -140,10 +140,10 @@ def _without_threads(found: FleetDemand, options: AdviceOptions) -> str:
         if is_degraded(found, options)
         else f"so no thread is hot ({options.hot:g})"
     )
-    request = cores(round_up(options.margin * used * 1000))
+    request_millis = round_up(options.margin * used * 1000)
     return (
-        f"P{options.percentile * 100:g} of the container is {used:.2f} CPUs, {threads}: "
-        f"{options.margin:g} x {used:.2f} = {request}"
+        f"P{options.percentile * 100:g} of the container is {cpus(used)} CPUs, {threads}: "
+        f"{arithmetic(used, request_millis, options)}"
     )
 
 
