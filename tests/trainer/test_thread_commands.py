@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import resource
@@ -23,8 +24,10 @@ from temper_plugin_trainer.thread_tables import (
     read_thread_table,
     thread_table_text,
 )
+from temper_plugin_trainer.training.bundles import packed_bundle
 from tests.patience import PATIENCE_S
 from tests.signals import ignoring, interrupting
+from tests.trainer.training.bundled import bundle, thread
 
 TEMPER = Path(sys.executable).with_name("temper")
 
@@ -72,6 +75,27 @@ def recording(tmp_path):
 
 def run(*arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def test_a_profile_is_tested_on_a_bundle(profile, tmp_path):
+    path = tmp_path / "shop.bundle.gz"
+    path.write_bytes(packed_bundle(bundle(thread("req-1", 3, 0.9), thread("io", 4, 0.1))))
+
+    result = run("test", profile, "--threads", path, "--output", "json")
+
+    (recording,) = json.loads(result.stdout)["recordings"]
+    assert recording["program"] == "shop"
+    assert recording["coverage"] == pytest.approx(0.9)
+
+
+def test_a_packed_file_that_is_no_bundle_is_one_line(profile, tmp_path):
+    path = tmp_path / "shop.gz"
+    path.write_bytes(gzip.compress(b"{}"))
+
+    result = run("test", profile, "--threads", path)
+
+    assert isinstance(result.exception, DocumentError)
+    assert str(result.exception).startswith(f"{path}: ")
 
 
 def waits_for_a_signal(pid):

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import click
 
-from temper_core import InputError, completed_profiles
+from temper_core import InputError, completed_profiles, read_bytes
 from temper_core.console import (
     EXIT_FINDINGS,
     FiniteRange,
@@ -23,6 +23,8 @@ from temper_plugin_trainer.thread_tables import TableThread, ThreadTable, read_t
 MOST_NAMES = 6
 """Names of threads shown per group; JSON has all."""
 LONGEST_TITLE = 60
+GZIP_MAGIC = b"\x1f\x8b"
+"""The first bytes of a file of gzip (RFC 1952, 2.3.1)."""
 
 
 @click.command("test")
@@ -34,7 +36,8 @@ LONGEST_TITLE = 60
     type=click.Path(path_type=Path),
     multiple=True,
     required=True,
-    help="A thread table of temper profiles record; several may be given.",
+    help="A thread table of temper profiles record, or a bundle of temper train observe; "
+    "several may be given.",
 )
 @click.option(
     "--container",
@@ -72,7 +75,7 @@ def command(
     space decides about it. The exit code is 1 if the share is below --least.
     """
     containers = options["containers"]
-    tables = [(path, _narrowed(path, read_thread_table(path), containers)) for path in recordings]
+    tables = [(path, _narrowed(path, _table(path), containers)) for path in recordings]
     judged = [
         (path, judge(profile, table, is_static=options["is_static"]))
         for profile in completed_profiles(
@@ -89,6 +92,16 @@ def command(
             _print(path, coverage)
     is_short = any(coverage.covered_share < least for _, coverage in judged)
     click.get_current_context().exit(EXIT_FINDINGS if is_short else 0)
+
+
+def _table(path: Path) -> ThreadTable:
+    """Read a thread table, or the threads of a bundle, which is packed."""
+    if not read_bytes(path).startswith(GZIP_MAGIC):
+        return read_thread_table(path)
+    from temper_plugin_trainer.training.bundles import read_bundle  # noqa: PLC0415 - slow
+    from temper_plugin_trainer.training.synthesis import bundle_table  # noqa: PLC0415 - slow
+
+    return bundle_table(read_bundle(path))
 
 
 def _narrowed(path: Path, table: ThreadTable, containers: tuple[str, ...]) -> ThreadTable:
