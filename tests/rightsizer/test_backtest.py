@@ -368,7 +368,15 @@ def test_without_enough_demand_there_is_one_line(tmp_path):
     done = CliRunner().invoke(command, ["backtest", str(path)])
 
     assert isinstance(done.exception, InputError)
-    assert "more than 6 hours of demand" in str(done.exception)
+    assert str(done.exception).startswith(f"{path}: no container has more than 6 hours of demand")
+    assert str(done.exception).endswith("; the longest spans up to 1 h")
+
+
+def test_without_any_demand_the_sources_are_named():
+    done = CliRunner().invoke(command, ["backtest"])
+
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception).startswith("there is no demand; give files of samples, --history")
 
 
 def test_the_table_has_each_rule_twice_and_the_losing_cases():

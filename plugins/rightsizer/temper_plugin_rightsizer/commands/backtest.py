@@ -122,17 +122,28 @@ def read(
         add_samples(demands, samples_of_file(path))
     for shape in SHAPES if days else ():
         add_samples(demands, shape.samples((days or 0) * DAY_S))
-    containers = {
-        name: steps
-        for name, steps in steps_of_demands(demands).items()
-        if steps[-1].at - steps[0].at >= LEARNING_S
-    }
+    recorded = steps_of_demands(demands)
+    containers = {name: steps for name, steps in recorded.items() if _span_s(steps) >= LEARNING_S}
     if not containers:
-        raise InputError(
-            f"no container has more than {LEARNING_S // HOUR_S} hours of demand; give files of "
-            "samples, --history, --prometheus or --shapes"
-        )
+        raise InputError(_why_none(recorded, (*samples, *([history] if history else []))))
     return containers
+
+
+def _span_s(steps: Sequence[Step]) -> int:
+    return steps[-1].at - steps[0].at
+
+
+def _why_none(recorded: Mapping[Name, Sequence[Step]], files: Sequence[Path]) -> str:
+    """Return why nothing can be replayed: no demand was found, or too little."""
+    named = f"{', '.join(map(str, files))}: " if files else ""
+    if not recorded:
+        found = "no demand was found" if files else "there is no demand"
+        return f"{named}{found}; give files of samples, --history, --prometheus or --shapes"
+    longest = max(map(_span_s, recorded.values())) // HOUR_S + 1
+    return (
+        f"{named}no container has more than {LEARNING_S // HOUR_S} hours of demand, from which "
+        f"the rules learn; the longest spans up to {longest} h"
+    )
 
 
 def as_document(comparison: Comparison) -> Mapping[str, Any]:
