@@ -131,3 +131,12 @@ class ListByDefault(CommandGroup):
         """Put ``list`` before options that are not the group's own."""
         is_option = bool(args) and args[0].startswith("-") and args[0] not in ctx.help_option_names
         return super().parse_args(ctx, ["list", *args] if is_option or not args else args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of ``list`` after the group's own, as they need no sub-command."""
+        click.Command.format_options(self, ctx, formatter)
+        listing = import_module(f"{self.package}.list").command
+        helps = [option.get_help_record(ctx) for option in listing.params]
+        with formatter.section("Options without a sub-command, as of list"):
+            formatter.write_dl([each for each in helps if each is not None])
+        self.format_commands(ctx, formatter)

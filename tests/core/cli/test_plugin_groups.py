@@ -74,6 +74,21 @@ def test_a_plugin_adds_a_command_and_a_group_that_the_help_lists(tmp_path, under
     assert "brew" not in temper("--help", env={**environment, "XDG_CACHE_HOME": "/none"}).stdout
 
 
+@pytest.mark.parametrize(
+    ("group", "options"),
+    [
+        ("plugins", ("--settings", "--strict-plugins", "--agent", "--plugins-dir", "--output")),
+        ("profiles", ("--settings", "--output")),
+    ],
+)
+def test_the_help_of_a_group_that_lists_has_the_options_of_the_list(group, options):
+    told = temper(group, "--help").stdout
+
+    _, _, after = told.partition("Options without a sub-command, as of list:")
+    listed, _, _ = after.partition("Commands:")
+    assert [option for option in options if option in listed] == list(options)
+
+
 def test_kubectl_temper_has_the_same_commands(tmp_path):
     environment = install(tmp_path, "cafe", CAFE.format(under="kubectl temper"))
 
