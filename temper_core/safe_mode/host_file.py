@@ -77,6 +77,9 @@ class SafeModeFile:
             make_directories(self.path.parent)
             self._replace(_ended(_without(text, requester)) + f"{line}\n".encode())
         except OSError as error:
+            if text:
+                self._append(b"" if text.endswith(b"\n") else b"\n", line, error)
+                return ""
             return self._leave_empty(error)
         return ""
 
@@ -102,6 +105,27 @@ class SafeModeFile:
         except OSError as error:
             raise MachineError(f"cannot change {self.path}: {error.strerror or error}") from error
         return True
+
+    def _append(self, end: bytes, line: str, error: OSError) -> None:
+        """Write into the last block of a file that cannot be replaced: on a full disk it has room.
+
+        What is cut off there requests safe mode too. Raises MachineError if there is no room.
+        """
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        added = end + f"{line}\n".encode()
+        try:
+            descriptor = os.open(self.path, flags)
+            try:
+                if os.write(descriptor, added) < len(added):
+                    raise error
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as second:
+            raise MachineError(
+                f"cannot write {self.path}: {second.strerror or second}; what it holds requests "
+                "safe mode until that is withdrawn"
+            ) from error
 
     def _leave_empty(self, error: OSError) -> str:
         """Make sure that a file exists after *error*. Raise MachineError if none can be made."""

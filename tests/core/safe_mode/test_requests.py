@@ -272,16 +272,28 @@ def test_a_request_beside_one_that_is_kept_is_not_taken_for_kept(full_disk, path
     assert {*SafeModeRequests(paths[0], state).active()} == {"alice", "bob"}
 
 
-def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
+def test_a_full_disk_has_room_in_the_last_block_of_a_file_that_is_there(full_disk):
     (full_disk / "ballast").unlink()
     file = SafeModeFile(full_disk / "safe-mode")
     file.add("alice", "first")
-    before = file.path.read_bytes()
 
-    note = file.add("bob", "x" * 400)
+    assert file.add("bob", "x" * 400) == ""
 
-    assert "No space left on device" in note
-    assert file.path.read_bytes() == before
+    subprocess.run(["mount", "-o", "remount,size=64k", str(full_disk)], check=True)
+    assert file.remove("alice")
+    assert file.remove("bob")
+    assert not file.path.exists()
+
+
+def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
+    (full_disk / "ballast").unlink()
+    file = SafeModeFile(full_disk / "safe-mode")
+    file.path.write_bytes(b"x" * 4096)
+
+    with pytest.raises(MachineError, match="No space left on device; what it holds requests"):
+        file.add("bob", "latency")
+
+    assert file.path.read_bytes() == b"x" * 4096
 
 
 def test_a_directory_that_cannot_be_written_is_an_error(tmp_path):
