@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from temper_core.errors import DocumentError, MachineError
+from temper_core.errors import DocumentError, InputError, MachineError
 from temper_core.node.host_cgroups import HostCgroups
 from temper_core.node.podlist_file import read_pod_file
 from temper_core.records.contributions import PodSourceContext, Staleness
@@ -63,6 +63,8 @@ class FilePods:
     """
 
     def __init__(self, context: PodSourceContext) -> None:
+        if not context.options.file:
+            raise InputError("pods.file must name a PodList")
         self._path = Path(context.options.file)
         self._node = context.node or None
         self._host = _host(context)

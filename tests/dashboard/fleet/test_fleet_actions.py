@@ -17,7 +17,7 @@ from temper_core import InputError
 from temper_kube.access import Access
 from temper_plugin_dashboard.fleet import acting, asking
 from temper_plugin_dashboard.fleet.acting import OF_NODE
-from temper_plugin_dashboard.fleet.actions import MOST_NODES
+from temper_plugin_dashboard.fleet.actions import MOST_NODES, outcome_of, safe_mode
 from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor, Way
 from temper_plugin_dashboard.fleet.command import dashboard
@@ -480,3 +480,11 @@ def test_the_command_refuses_actions_by_the_proxy(tmp_path):
 
     assert isinstance(done.exception, InputError)
     assert str(done.exception).startswith("--actions: needs --reach pod")
+
+
+def test_a_request_that_no_disk_keeps_is_named_as_such():
+    answer = b'{"requests": {"dashboard-user": {}}, "unkept": "/x cannot be written: full"}'
+
+    assert outcome_of(safe_mode(WISH), answer) == (
+        "safe mode is requested, but a restart of the agent forgets it: /x cannot be written: full"
+    )

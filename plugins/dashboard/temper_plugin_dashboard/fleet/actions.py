@@ -118,7 +118,11 @@ def _require_nodes(nodes: tuple[str, ...]) -> None:
 
 
 def _requested(answer: Row) -> str:
-    return "safe mode is requested" if REQUESTER in table(answer, "requests") else ""
+    if REQUESTER not in table(answer, "requests"):
+        return ""
+    unkept = text(answer, "unkept")[:LONGEST_REASON]
+    lost = f", but a restart of the agent forgets it: {unkept}" if unkept else ""
+    return f"safe mode is requested{lost}"
 
 
 def _withdrawn(answer: Row) -> str:
