@@ -20,22 +20,37 @@ from tests.tracer.capture.scenes import assert_agrees, scene
 TEMPER = Path(sys.executable).with_name("temper")
 NO_ENGINE = {"engine", "warm_swap"}
 SEVERAL_LOOKS_S = 8.0
+START_S = 10 * PATIENCE_S
+"""A command takes 11 s to start in the emulator, where the host is not busy."""
 
 
-def told_by(*words: str) -> dict[str, Any]:
+def told_by(*words: str | Path) -> dict[str, Any]:
     ran = subprocess.run([TEMPER, *words, "-o", "json"], stdout=subprocess.PIPE, check=False)
     found: dict[str, Any] = json.loads(ran.stdout)
     return found
 
 
 @pytest.fixture(scope="module")
-def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    log = tmp_path_factory.mktemp("agent") / "log"
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("settings")
+    file = folder / "agent.toml"
+    directories = f'run_directory = "{folder}/run"\nstate_directory = "{folder}/state"\n'
+    file.write_text(f'{directories}[server]\nlisten = ""\n')
+    return file
+
+
+@pytest.fixture(scope="module")
+def agent(settings: Path) -> Iterator[None]:
+    log = settings.with_name("log")
+    own = ("--settings", settings)
     with log.open("wb") as file:
-        process = subprocess.Popen([TEMPER, "agent", "--observe-only"], stderr=file, stdout=file)
+        command = [TEMPER, "agent", "--observe-only", *own]
+        process = subprocess.Popen(command, stderr=file, stdout=file)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while subprocess.run([TEMPER, "observe"], capture_output=True, check=False).returncode:
+        deadline = time.monotonic() + START_S
+        while subprocess.run(
+            [TEMPER, "observe", *own], capture_output=True, check=False
+        ).returncode:
             assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
         yield
@@ -56,8 +71,8 @@ def clusters() -> Iterator[Path]:
     return Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/cluster_cpus_list")
 
 
-def test_the_plan_is_one_for_this_machine():
-    machine = told_by("plan")["machine"]
+def test_the_plan_is_one_for_this_machine(settings):
+    machine = told_by("plan", "--settings", settings)["machine"]
 
     assert machine["architecture"] == "aarch64"
     assert (machine["cores"], machine["threads_per_core"], machine["llcs"]) == (
@@ -67,8 +82,8 @@ def test_the_plan_is_one_for_this_machine():
     )
 
 
-def test_nothing_but_the_engine_is_missing():
-    checks = told_by("doctor")["checks"]
+def test_nothing_but_the_engine_is_missing(settings):
+    checks = told_by("doctor", "--settings", settings)["checks"]
 
     assert {check["name"] for check in checks if check["state"] != "ok"} == NO_ENGINE
 
@@ -81,10 +96,10 @@ def test_the_recorder_agrees_with_schedstat_and_with_tracefs():
 
 
 @pytest.mark.usefixtures("agent")
-def test_an_agent_sees_who_is_busy():
+def test_an_agent_sees_who_is_busy(settings):
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as spinner:
         time.sleep(SEVERAL_LOOKS_S)
-        observed = told_by("observe")
+        observed = told_by("observe", "--settings", settings)
         spinner.kill()
 
     busiest = observed["threads"][0]
@@ -94,10 +109,11 @@ def test_an_agent_sees_who_is_busy():
 
 
 @pytest.mark.usefixtures("agent")
-def test_a_capture_of_two_seconds_is_decoded(tmp_path):
+def test_a_capture_of_two_seconds_is_decoded(settings, tmp_path):
     file = tmp_path / "trace"
-    captured = told_by("trace", "capture", "--seconds", "2", "--out", str(file))
-    analyzed = told_by("trace", "analyze", str(file))
+    own = ("--settings", settings)
+    captured = told_by("trace", "capture", "--seconds", "2", "--out", file, *own)
+    analyzed = told_by("trace", "analyze", file)
 
     assert (captured["backend"], captured["state"], captured["lost"]) == ("bpf", "finished", 0)
     assert analyzed["events"] == captured["events"] > 0
