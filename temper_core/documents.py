@@ -418,11 +418,19 @@ def _unknown(key: str, fields: Iterable[str]) -> str:
     return f"unknown key {key!r}; allowed are {', '.join(allowed)}{suggestion}"
 
 
+def _follows_others(field: "attrs.Attribute[Any]") -> bool:
+    """Whether the default follows from the values of other fields."""
+    default: Any = field.default
+    return isinstance(default, attrs.Factory) and default.takes_self  # type: ignore[arg-type]
+
+
 def _value(field: "attrs.Attribute[Any]", raw: object, converter: Converter) -> Any:  # noqa: ANN401
     model: Any = type(field.default)
     if _is_record(model) and isinstance(raw, Mapping):
         # A partial table keeps the enclosing default for its missing keys.
-        raw = {**{name: getattr(field.default, name) for name in attrs.fields_dict(model)}, **raw}
+        fields = attrs.fields_dict(model).items()
+        kept = [name for name, each in fields if not _follows_others(each)]
+        raw = {**{name: getattr(field.default, name) for name in kept}, **raw}
     kind: Any = field.type
     value = converter.structure(raw, kind)
     if field.validator is not None:

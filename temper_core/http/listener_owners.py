@@ -13,6 +13,7 @@ NET = Path("/proc/self/net")
 _LISTEN = "0A"
 """TCP_LISTEN of include/net/tcp_states.h, as proc_net_tcp(5) shows it."""
 _TABLES = ("tcp", "tcp6")
+IPV4_BYTES = 4
 _MAPPED = bytes(10) + b"\xff\xff"
 """Begins an IPv4 address in IPv6 (RFC 4291, 2.5.5.2)."""
 
@@ -50,11 +51,12 @@ def _places(host: str) -> Sequence[tuple[str, str]] | None:
     address = _packed(host)
     if address is None or not any(address):
         return None
-    if len(address) == len(bytes(16)):
+    address = address.removeprefix(_MAPPED) if len(address) > IPV4_BYTES else address
+    if len(address) > IPV4_BYTES:
         return [("tcp6", _written(address)), ("tcp6", _written(bytes(16)))]
     return [
         ("tcp", _written(address)),
-        ("tcp", _written(bytes(4))),
+        ("tcp", _written(bytes(IPV4_BYTES))),
         ("tcp6", _written(_MAPPED + address)),
         ("tcp6", _written(bytes(16))),
     ]

@@ -64,7 +64,7 @@ class FilePods:
 
     def __init__(self, context: PodSourceContext) -> None:
         if not context.options.file:
-            raise InputError("pods.file must name a PodList")
+            raise InputError("pods.file: must name a PodList")
         self._path = Path(context.options.file)
         self._node = context.node or None
         self._host = _host(context)

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field
 
-from temper_core.profiles.fingerprints import MOST_IMAGES, takes_image
+from temper_core.profiles.fingerprints import MOST_EXPRESSIONS, MOST_GLOBS, MOST_IMAGES, takes_image
 from temper_core.records.pods import Pod
-from temper_core.records.profiles import LoadedProfile, ProfileFailure
+from temper_core.records.profiles import LoadedProfile, ProfileFailure, needs_expression
 from temper_core.records.thread_groups import LONGEST_COMM
 
 MOST_REMEMBERED = 4_096
 """Images. A node has some hundred."""
-MOST_GLOBS = 1_024
-"""Globs of all profiles. Each takes up to 15 us of the agent's loop for a new image."""
 
 Signs = list[tuple[str, str]]
 
@@ -75,13 +73,27 @@ class Recognition:
 def within_globs(
     profiles: Iterable[LoadedProfile], failures: list[ProfileFailure]
 ) -> Iterator[LoadedProfile]:
-    """Yield *profiles* until they have ``MOST_GLOBS`` globs, and add a failure for each other."""
+    """Yield *profiles* until they have too many globs, and add a failure for each other.
+
+    ``MOST_GLOBS`` and ``MOST_EXPRESSIONS`` are the bounds.
+    """
     globs: set[str] = set()
     for loaded in profiles:
         with_own = globs.union(loaded.profile.fingerprint.images)
-        if len(with_own) <= MOST_GLOBS:
+        if reason := _excess(with_own):
+            failures.append(ProfileFailure(loaded.source, loaded.profile.id, reason))
+        else:
             globs = with_own
             yield loaded
-        else:
-            reason = f"all profiles together may have {MOST_GLOBS} globs in fingerprint.images"
-            failures.append(ProfileFailure(loaded.source, loaded.profile.id, reason))
+
+
+def _excess(globs: set[str]) -> str:
+    """Return the bound that *globs* exceed, in words. Empty if they exceed none."""
+    if len(globs) > MOST_GLOBS:
+        return f"all profiles together may have {MOST_GLOBS} globs in fingerprint.images"
+    if sum(map(needs_expression, globs)) > MOST_EXPRESSIONS:
+        return (
+            f"all profiles together may have {MOST_EXPRESSIONS} globs with ? or [ in "
+            "fingerprint.images"
+        )
+    return ""

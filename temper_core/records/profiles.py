@@ -18,6 +18,9 @@ MOST_SIGNS = 64
 """Entries of a list in a fingerprint."""
 LONGEST_SIGN = 512
 """Characters of an image that are read."""
+MOST_WILDCARDS = 8
+LONGEST_EXPRESSION = 128
+"""Characters of a glob that needs a regular expression."""
 
 Bounds = int | tuple[int, int]
 
@@ -33,6 +36,22 @@ def _require_short(_: object, __: object, entries: Sequence[str]) -> None:
         raise ValueError(f"an entry has {longest} characters, and may have {LONGEST_SIGN}")
 
 
+def needs_expression(glob: str) -> bool:
+    """Whether *glob* has wildcards for single characters."""
+    return "?" in glob or "[" in glob
+
+
+def _require_cheap(_: object, __: object, globs: Sequence[str]) -> None:
+    for glob in globs:
+        wildcards = sum(map(glob.count, "*?["))
+        if wildcards > MOST_WILDCARDS:
+            raise ValueError(f"a glob has {wildcards} wildcards, and may have {MOST_WILDCARDS}")
+        if needs_expression(glob) and len(glob) > LONGEST_EXPRESSION:
+            raise ValueError(
+                f"a glob with ? or [ has {len(glob)} characters, and may have {LONGEST_EXPRESSION}"
+            )
+
+
 @frozen
 class Fingerprint:
     """The signs of a workload, and the versions in which its threads have these names.
@@ -43,7 +62,7 @@ class Fingerprint:
 
     images: tuple[str, ...] = field(
         default=(),
-        validator=and_(_require_few, _require_short),
+        validator=and_(_require_few, _require_short, _require_cheap),
         metadata=key_help(
             "Globs on the image: name:tag, registry/name:tag, or with @sha256:… a digest."
         ),

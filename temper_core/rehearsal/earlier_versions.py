@@ -5,13 +5,22 @@ from typing import Any
 
 from temper_core.records.wakes import SECTION, SECTION_VERSION
 
+OWN_FILES = (("safe_mode", "file"), ("safe_mode", "state"), ("server", "socket"))
+
 
 def settings_of_today(settings: object) -> None:
     """Make recorded *settings* those of today.
 
     ``[observe] edges`` is dropped, since a plugin has taken it over. ``[lint] fire_after`` becomes
-    at most ``windows``, as it was applied.
+    at most ``windows``, as it was applied. Relative paths of the agent's own files are dropped.
     """
+    for section, key in OWN_FILES:
+        table = settings.get(section) if isinstance(settings, dict) else None
+        if not isinstance(table, dict):
+            continue
+        path = table.get(key)
+        if isinstance(path, str) and path and not path.startswith("/"):
+            del table[key]
     lint = settings.get("lint") if isinstance(settings, dict) else None
     if isinstance(lint, dict):
         with suppress(KeyError, TypeError):

@@ -109,14 +109,16 @@ class SafeModeFile:
     def _append(self, end: bytes, line: str, error: OSError) -> None:
         """Write into the last block of a file that cannot be replaced: on a full disk it has room.
 
-        What is cut off there requests safe mode too. Raises MachineError if there is no room.
+        Raises MachineError if there is no room.
         """
         flags = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         added = end + f"{line}\n".encode()
         try:
             descriptor = os.open(self.path, flags)
             try:
+                size = os.fstat(descriptor).st_size
                 if os.write(descriptor, added) < len(added):
+                    os.ftruncate(descriptor, size)  # nobody could withdraw a part of a line
                     raise error
                 os.fsync(descriptor)
             finally:

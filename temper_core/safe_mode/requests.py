@@ -5,9 +5,11 @@ disk. If that fails (full disk, read-only root) ``defect`` has the error, the re
 and is written again later. Reading errs on the safe side: a malformed file counts as a request.
 """
 
+import _thread
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -137,7 +139,11 @@ class SafeModeRequests:
 
         Requests that could not be written are written again, every ``AGAIN_S`` at most.
         """
+        has_changed = self._poll_file()
         self._write_again()
+        return has_changed
+
+    def _poll_file(self) -> bool:
         self._watch.arm()
         request = self._look()
         if request == self._file_request:
@@ -170,8 +176,10 @@ class SafeModeRequests:
     def _write_again(self) -> None:
         if self.defect and time.monotonic() >= self._again_at and not self._writing.locked():
             self._again_at = time.monotonic() + AGAIN_S
-            # A hung disk must not hold the caller.
-            threading.Thread(target=self._persist, name="safe-mode-state", daemon=True).start()
+            # A hung disk must not hold the caller. threading.Thread.start would wait without end
+            # where its thread finds no memory.
+            with suppress(RuntimeError):
+                _thread.start_new_thread(self._persist, ())
 
     def _persist(self) -> None:
         with self._writing:

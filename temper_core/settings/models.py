@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 from attrs.validators import and_, deep_iterable, ge, gt, in_, le, matches_re, optional
 
 from temper_core.documents import FORM
@@ -24,6 +24,7 @@ FILE_FORM = "the absolute path of a file"
 """Of files that several processes share, whose working directories differ."""
 PATH = r"[^\x00]*"
 PATH_FORM = "a path without NUL"
+FIRE_AFTER = 3
 LONGEST_PERIOD_S = 60.0
 """Seconds between two looks. A violation takes several looks, so it is found within minutes."""
 
@@ -234,7 +235,7 @@ class LintSettings:
 
     windows: int = setting(5, "Number of last windows that are evaluated.", validator=ge(1))
     fire_after: int = setting(
-        3,
+        Factory(lambda lint: min(FIRE_AFTER, lint.windows), takes_self=True),
         "Broken windows among them before a violation is reported; at most windows.",
         validator=ge(1),
     )

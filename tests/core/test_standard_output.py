@@ -54,18 +54,24 @@ def test_a_command_that_never_ends_is_cut_short_once_its_reader_has_gone(pipe):
 
 
 def test_closed_descriptors_are_those_of_no_other_file():
-    code = f"""
-import os, sys
+    code = f'''
+import os, subprocess, sys
 from temper_core.standard_output import deliver
+
+SEES = """
+import os
+null = os.stat(os.devnull)
+os._exit(0 if all(os.path.samestat(null, os.fstat(number)) for number in (0, 2)) else 1)
+"""
 
 def command():
     sys.stderr.write("a message")
-    return 0 if os.path.samestat(os.stat(os.devnull), os.fstat(2)) else 1
+    return subprocess.run([sys.executable, "-c", SEES], check=False).returncode
 
 code = deliver(command)
 free = os.open({__file__!r}, os.O_RDONLY)
 os._exit(code if free > 2 else 9)
-"""
+'''
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$0" -c "$1" <&- 2>&-', sys.executable, code],
         stdout=subprocess.PIPE,

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from temper_plugin_rightsizer.advice.advising import advise
@@ -43,17 +43,23 @@ def test_four_lazy_threads_share_and_one_hot_thread_has_a_core():
     assert advise(hot, UNSET).hot_threads == ("hot",)
 
 
-@given(used=st.floats(0.001, 60.0), hot=st.integers(0, 2))
-def test_the_printed_arithmetic_leads_to_the_request(used, hot):
-    request = round_up(1000 * hot + 1.25 * used * 1000)
+@given(
+    used=st.floats(0.001, 60.0),
+    hot=st.integers(0, 2),
+    margin=st.sampled_from([1.0, 1.1, 1.15, 1.2, 1.25, 1.3, 1.5, 2.0]),
+)
+@example(used=0.0181, hot=0, margin=1.1)
+@example(used=0.1538, hot=0, margin=1.3)
+def test_the_printed_arithmetic_leads_to_the_request(used, hot, margin):
+    request = round_up(1000 * hot + margin * used * 1000)
 
-    printed = arithmetic(used, request, AdviceOptions(), hot)
+    printed = arithmetic(used, request, AdviceOptions(margin=margin), hot)
 
     left, right = printed.split(" = ")
     product, _, rounded = right.partition(", so ")
     *added, factors = left.split(" + ")
-    margin, rest = factors.split(" x ")
-    whole = sum(map(float, added)) + float(margin) * float(rest)
+    factor, rest = factors.split(" x ")
+    whole = sum(map(float, added)) + float(factor) * float(rest)
     assert float(product) == pytest.approx(whole, rel=1e-5)
     assert round_up(1000 * whole) == request
     assert float(rounded or product) == request / 1000

@@ -1,12 +1,21 @@
 """What the recognition of pods may cost: globs of profiles, and images of pods."""
 
+from fnmatch import fnmatchcase
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from temper_core import Container, DocumentError, Pod, parse_profile
 from temper_core.profiles import fingerprints, recognition
 from temper_core.profiles.completion import Completion
-from temper_core.profiles.fingerprints import MOST_IMAGES, containers_of
-from temper_core.profiles.recognition import MOST_GLOBS, Recognition
+from temper_core.profiles.fingerprints import (
+    MOST_EXPRESSIONS,
+    MOST_GLOBS,
+    MOST_IMAGES,
+    containers_of,
+)
+from temper_core.profiles.recognition import Recognition
 from temper_core.records.profiles import LONGEST_SIGN, MOST_SIGNS, LoadedProfile
 
 REST = '[[thread_groups]]\nname = "rest"\n'
@@ -75,6 +84,43 @@ def test_the_profiles_that_have_too_many_globs_together_are_left_out():
     (failure,) = catalogue.failures
     assert failure.profile == "p32"
     assert failure.reason == "all profiles together may have 1024 globs in fingerprint.images"
+
+
+def test_globs_that_need_an_expression_have_a_bound_of_their_own():
+    entries = [loaded(f"p{at:02}", f"{at}?:*") for at in range(MOST_EXPRESSIONS + 1)]
+
+    catalogue = Completion().catalogue([*entries, loaded("z", "plain:*")])
+
+    (failure,) = catalogue.failures
+    assert failure.profile == "p32"
+    assert failure.reason.startswith("all profiles together may have 32 globs with ? or [")
+    assert catalogue.profiles[-1].profile.id == "z"
+
+
+@pytest.mark.parametrize(
+    ("glob", "problem"),
+    [
+        ("*a" * 9, "a glob has 9 wildcards, and may have 8"),
+        ("a?" + "b" * 127, "a glob with ? or [ has 129 characters, and may have 128"),
+    ],
+)
+def test_a_glob_that_takes_long_is_refused(glob, problem):
+    with pytest.raises(DocumentError) as refused:
+        loaded("db", glob)
+
+    assert refused.value.problems == (f"fingerprint.images: {problem}",)
+
+
+PARTS = st.lists(
+    st.sampled_from(["a", "b", "ab", "/", ":", "1", "*", "**", "?", "[a]"]), max_size=8
+)
+
+
+@given(PARTS, st.text(alphabet="ab/:1", min_size=1, max_size=12))
+def test_a_glob_matches_what_fnmatch_says(parts, image):
+    glob = "".join(parts)
+
+    assert fingerprints._fits(glob, image) == fnmatchcase(image, glob)
 
 
 def test_an_image_is_compared_once(monkeypatch):

@@ -356,6 +356,15 @@ def test_a_recorded_number_of_windows_below_what_was_needed_is_read_as_it_was_ap
     assert (head.settings.lint.windows, head.settings.lint.fire_after) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("section", "key"), [("safe_mode", "file"), ("safe_mode", "state"), ("server", "socket")]
+)
+def test_a_recorded_path_that_was_relative_is_that_of_no_file(spoilt, read_all, section, key):
+    head, _ = read_all(spoilt("recording", put("run/x", "settings", section, key)))
+
+    assert getattr(getattr(head.settings, section), key).startswith("/")
+
+
 def test_settings_and_looks_of_a_version_before_the_tracer_are_read(spoilt, read_all):
     head, _ = read_all(spoilt("recording", put(False, "settings", "observe", "edges")))
     _, moments = read_all(spoilt("look", put(None, "look", "wakes")))

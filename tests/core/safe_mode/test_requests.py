@@ -3,6 +3,7 @@
 import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 from temper_core.errors import MachineError
 from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.requests import SafeModeRequests
+from tests.patience import PATIENCE_S
 
 
 def open_descriptors() -> int:
@@ -264,12 +266,27 @@ def test_a_request_beside_one_that_is_kept_is_not_taken_for_kept(full_disk, path
 
     subprocess.run(["mount", "-o", "remount,size=64k", str(full_disk)], check=True)
     requests.poll_file()
-    for thread in threading.enumerate():
-        if thread.name == "safe-mode-state":
-            thread.join()
+    deadline = time.monotonic() + PATIENCE_S
+    while requests.defect:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
     assert requests.unkept == ""
     assert {*SafeModeRequests(paths[0], state).active()} == {"alice", "bob"}
+
+
+def test_without_a_thread_the_host_file_is_heard_all_the_same(full_disk, paths, monkeypatch):
+    requests = SafeModeRequests(paths[0], full_disk / "requests.json")
+    requests.add("cli", "latency")
+
+    def no_thread(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("temper_core.safe_mode.requests._thread.start_new_thread", no_thread)
+    paths[0].touch()
+
+    assert requests.poll_file()
+    assert "file" in requests.active()
 
 
 def test_a_full_disk_has_room_in_the_last_block_of_a_file_that_is_there(full_disk):
@@ -283,6 +300,17 @@ def test_a_full_disk_has_room_in_the_last_block_of_a_file_that_is_there(full_dis
     assert file.remove("alice")
     assert file.remove("bob")
     assert not file.path.exists()
+
+
+def test_a_part_of_a_line_is_taken_back(full_disk):
+    (full_disk / "ballast").unlink()
+    file = SafeModeFile(full_disk / "safe-mode")
+    file.path.write_bytes(b"x" * 4080)
+
+    with pytest.raises(MachineError, match="what it holds requests"):
+        file.add("bob", "latency")
+
+    assert file.path.read_bytes() == b"x" * 4080
 
 
 def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):

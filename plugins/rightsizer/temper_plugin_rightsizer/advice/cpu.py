@@ -14,6 +14,8 @@ STEP_MILLIS = 10
 RAISED_BY = 1.5
 """A limit that throttles too much grows by this factor, as the demand above it is not visible."""
 _NEAR = 1e-6
+_DIGITS, _MOST_DIGITS = 3, 9
+"""Decimals of printed CPUs."""
 _DAY_BEFORE = "a day ago the hours after this time of day"
 
 
@@ -99,17 +101,26 @@ def round_up(millis: float) -> int:
     return max(math.ceil(millis / STEP_MILLIS - _NEAR), 1) * STEP_MILLIS
 
 
-def cpus(used: float) -> str:
+def cpus(used: float, digits: int = _DIGITS) -> str:
     """Return *used* rounded up to thousandths: ``0.154``. A percentile is an upper bound, too."""
-    return f"{math.ceil(used * 1000 - _NEAR) / 1000:g}"
+    return f"{math.ceil(used * 10**digits - _NEAR) / 10**digits:.9g}"
 
 
 def arithmetic(rest: float, request_millis: int, options: AdviceOptions, hot: int = 0) -> str:
-    """Return how the request follows from what is printed: ``1.25 x 0.154 = 0.1925, so 0.2``."""
-    product = f"{hot + options.margin * float(cpus(rest)):g}"
-    request = cores(request_millis)
+    """Return how the request follows from what is printed: ``1.25 x 0.154 = 0.1925, so 0.2``.
+
+    *rest* has as many digits as that takes.
+    """
+    sums = (
+        (factor, hot + options.margin * float(factor))
+        for factor in (cpus(rest, digits) for digits in range(_DIGITS, _MOST_DIGITS))
+    )
+    fitting = (each for each in sums if round_up(each[1] * 1000) == request_millis)
+    exact = f"{rest:.9g}"
+    factor, total = next(fitting, (exact, hot + options.margin * rest))
+    product, request = f"{total:.9g}", cores(request_millis)
     rounded = f", so {request}" if request != product else ""
-    return f"{f'{hot} + ' if hot else ''}{options.margin:g} x {cpus(rest)} = {product}{rounded}"
+    return f"{f'{hot} + ' if hot else ''}{options.margin:g} x {factor} = {product}{rounded}"
 
 
 def throttled_share(counts: Counts) -> float:
