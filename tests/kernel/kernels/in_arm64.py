@@ -35,7 +35,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("settings")
     file = folder / "agent.toml"
     directories = f'run_directory = "{folder}/run"\nstate_directory = "{folder}/state"\n'
-    file.write_text(f'{directories}[server]\nlisten = ""\n')
+    # A plugin takes longer to import in the emulator than the usual deadline.
+    file.write_text(f'{directories}[server]\nlisten = ""\n[plugin_host]\ndeadline_s = 600\n')
     return file
 
 
