@@ -49,6 +49,10 @@ class Poison:
         texts = [*self._texts[start:], *self._texts[:start]][: self._most]
         return BETWEEN.join([value, *texts])
 
+    def each(self, value):
+        """Return *value* with each of the texts behind it, for strings that must be short."""
+        return [BETWEEN.join([value, text]) for text in self._texts]
+
     def document(self, value):
         """Return JSON in which every string is hostile, except below the spared keys."""
         if isinstance(value, dict):

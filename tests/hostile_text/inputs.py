@@ -321,7 +321,7 @@ def a_profile(poison):
     """Return a profile in TOML, every text of which is hostile."""
     return (
         f'schema_version = 1\nid = "odd"\ndescription = {toml(poison.text())}\n'
-        f"[fingerprint]\nimages = [{toml(poison.text('redis'))}]\n"
+        f"[fingerprint]\nimages = [{', '.join(map(toml, poison.each('redis')))}]\n"
         f'[[thread_groups]]\nname = "io"\nmatch = [{{ comm_prefix = "io" }}]\n'
         f'treatment = "latency"\n[evidence]\napplication = {toml(poison.text())}\n'
         f'date = "2026-11-21"\neffect = "better"\nkernel = {toml(poison.text())}\n'
