@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field
 
-from temper_core.profiles.fingerprints import MOST_EXPRESSIONS, MOST_GLOBS, MOST_IMAGES, takes_image
+from temper_core.profiles.fingerprints import MOST_IMAGES
+from temper_core.profiles.image_globs import MOST_EXPRESSIONS, MOST_GLOBS, takes_image
 from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, needs_expression
 from temper_core.records.thread_groups import LONGEST_COMM

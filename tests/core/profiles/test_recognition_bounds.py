@@ -7,14 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_core import Container, DocumentError, Pod, parse_profile
-from temper_core.profiles import fingerprints, recognition
+from temper_core.profiles import image_globs, recognition
 from temper_core.profiles.completion import Completion
-from temper_core.profiles.fingerprints import (
-    MOST_EXPRESSIONS,
-    MOST_GLOBS,
-    MOST_IMAGES,
-    containers_of,
-)
+from temper_core.profiles.fingerprints import MOST_IMAGES, containers_of
+from temper_core.profiles.image_globs import MOST_EXPRESSIONS, MOST_GLOBS
 from temper_core.profiles.recognition import Recognition
 from temper_core.records.profiles import LONGEST_SIGN, MOST_SIGNS, LoadedProfile
 
@@ -120,12 +116,12 @@ PARTS = st.lists(
 def test_a_glob_matches_what_fnmatch_says(parts, image):
     glob = "".join(parts)
 
-    assert fingerprints._fits(glob, image) == fnmatchcase(image, glob)
+    assert image_globs._fits(glob, image) == fnmatchcase(image, glob)
 
 
 def test_an_image_is_compared_once(monkeypatch):
     compared = []
-    takes = fingerprints.takes_image
+    takes = image_globs.takes_image
     monkeypatch.setattr(
         recognition, "takes_image", lambda *pair: compared.append(pair) or takes(*pair)
     )
