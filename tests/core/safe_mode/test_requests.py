@@ -302,26 +302,16 @@ def test_a_full_disk_has_room_in_the_last_block_of_a_file_that_is_there(full_dis
     assert not file.path.exists()
 
 
-def test_a_part_of_a_line_is_taken_back(full_disk):
+@pytest.mark.parametrize("size", [4080, 4096], ids=["room for a part of a line", "no room"])
+def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk, size):
     (full_disk / "ballast").unlink()
     file = SafeModeFile(full_disk / "safe-mode")
-    file.path.write_bytes(b"x" * 4080)
-
-    with pytest.raises(MachineError, match="what it holds requests"):
-        file.add("bob", "latency")
-
-    assert file.path.read_bytes() == b"x" * 4080
-
-
-def test_a_full_disk_takes_nothing_from_a_file_that_is_there(full_disk):
-    (full_disk / "ballast").unlink()
-    file = SafeModeFile(full_disk / "safe-mode")
-    file.path.write_bytes(b"x" * 4096)
+    file.path.write_bytes(b"x" * size)
 
     with pytest.raises(MachineError, match="No space left on device; what it holds requests"):
         file.add("bob", "latency")
 
-    assert file.path.read_bytes() == b"x" * 4096
+    assert file.path.read_bytes() == b"x" * size
 
 
 def test_a_directory_that_cannot_be_written_is_an_error(tmp_path):
