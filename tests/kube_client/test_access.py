@@ -39,6 +39,13 @@ def test_in_a_pod_the_service_account_is_used(tmp_path):
     assert access.namespace == "default"
 
 
+@pytest.mark.parametrize("port", ["tcp://10.0.0.1:443", "²", "0", "99999", "9" * 5000, "-1"])
+def test_a_port_of_the_environment_that_is_none_is_that_of_https(tmp_path, port):
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": port}
+
+    assert in_cluster(environment, tmp_path).port == 443
+
+
 def test_a_token_file_that_is_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "token")
     environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "6443"}

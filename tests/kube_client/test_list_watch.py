@@ -6,7 +6,7 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
-from temper_kube import list_watch
+from temper_kube import list_pages, list_watch
 from temper_kube.access import Credentials
 from temper_kube.backoff import Backoff
 from temper_kube.credential_programs import Command, CredentialProgram
@@ -197,6 +197,22 @@ def test_a_list_that_makes_no_sense_is_asked_for_again(server, follow, text):
     names, _ = follow()
 
     wait_until(lambda: names.names == {"a"}, "the list")
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [listing("b", more="more"), (200, {}, ['{"items": [', Scripted.TRICKLE])],
+    ids=["pages", "trickle"],
+)
+def test_a_list_without_end_is_left_and_asked_for_again(server, follow, monkeypatch, endless):
+    monkeypatch.setattr(list_pages, "LIST_S", 0.3)
+    server.lists, server.watches = [endless], [(200, {}, [HANG])]
+
+    names, status = follow()
+    wait_until(lambda: "0.3 s" in status.reason, "the end of the first list")
+    server.lists = [listing("a")]
+
+    wait_until(lambda: names.names == {"a"}, "the second list")
 
 
 def test_a_follower_that_fails_is_told_of_and_does_not_end_the_watch(server, follow):

@@ -19,7 +19,7 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_NAMESPACE = "default"
 NO_PASSWORD = ""
 """Without one OpenSSL asks for that of an encrypted key, on the terminal."""
-HTTPS_PORT, HTTP_PORT = 443, 80
+HTTPS_PORT, HTTP_PORT, LARGEST_PORT = 443, 80, 65_535
 LARGEST_TOKEN_BYTES = 65_536
 
 
@@ -110,7 +110,10 @@ class Access:
 
 
 def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access | None:
-    """Return the access that Kubernetes gives every pod. None outside a cluster."""
+    """Return the access that Kubernetes gives every pod. None outside a cluster.
+
+    A port that is no number of a port, such as the URL of an older variable of Docker, is ignored.
+    """
     host = environment.get("KUBERNETES_SERVICE_HOST", "")
     port = environment.get("KUBERNETES_SERVICE_PORT_HTTPS") or environment.get(
         "KUBERNETES_SERVICE_PORT", ""
@@ -118,9 +121,8 @@ def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT
     if not host:
         return None
     credentials = Credentials(str(directory / "token"), ca_file=str(directory / "ca.crt"))
-    number = int(port) if port.isdigit() else HTTPS_PORT
     namespace = _own_namespace(directory)
-    return Access(host, number, credentials=credentials, namespace=namespace)
+    return Access(host, _port_of(port), credentials=credentials, namespace=namespace)
 
 
 def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: str = "") -> Access:
@@ -160,6 +162,11 @@ def _url_of(server: str) -> tuple[SplitResult, str, int | None]:
     if not host:
         raise ValueError("its server is not a URL such as https://HOST:PORT")
     return url, host, port
+
+
+def _port_of(text: str) -> int:
+    number = int(text) if text.isdecimal() and len(text) <= len(str(LARGEST_PORT)) else 0
+    return number if 0 < number <= LARGEST_PORT else HTTPS_PORT
 
 
 def _own_namespace(directory: Path) -> str:

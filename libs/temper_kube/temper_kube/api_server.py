@@ -22,15 +22,13 @@ from temper_kube.failures import (
     RefusalError,
     UnreachableError,
 )
-from temper_kube.list_pages import PAGE, Json, list_objects, require_object
+from temper_kube.list_pages import PAGE, Json, ListDeadline, list_objects, require_object
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 401, 403, 404, 429
 RETRIES = 3
-LIST_S = 600.0
-"""How long a collection is waited for in all. A server may send pages and objects without end."""
 LONGEST_PAUSE_S = 10.0
 LONGEST_REASON = 200
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -128,31 +126,29 @@ class ApiServer:
         """Yield every object of a collection, with no more than one in memory.
 
         Other requests have to wait until the last one. Raises GoneError if the list's version
-        expires between two pages, and MachineError after ``LIST_S``.
+        expires between two pages, and MachineError after
+        ``list_pages.LIST_S``.
         """
-        until = time.monotonic() + LIST_S
+        deadline = ListDeadline()
         options = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}
         parameters = {key: value for key, value in options.items() if value}
-        return list_objects(partial(self._items, accept=accept, until=until), path, parameters, {})
+        return list_objects(
+            partial(self._items, accept=accept, deadline=deadline), path, parameters, {}
+        )
 
     def _items(
-        self, path: str, rest: dict[str, Any], *, accept: str, until: float
+        self, path: str, rest: dict[str, Any], *, accept: str, deadline: ListDeadline
     ) -> Iterator[Json]:
-        endless = MachineError(f"the API server's list does not end within {LIST_S:g} s")
-
         def request() -> Iterator[Json]:
-            left_s = until - time.monotonic()
-            if left_s <= 0:
-                raise endless
-            return self._connection.items(path, rest, accept=accept, limit_s=left_s)
+            return self._connection.items(path, rest, accept=accept, limit_s=deadline.left_s())
 
         with _explained_failures("GET", path):
             try:
                 yield from self._patiently(request)
             except UnreachableError as error:
-                if time.monotonic() < until:
+                if not deadline.is_over:
                     raise
-                raise endless from error
+                raise deadline.error() from error
         self._is_warm = True
 
     def _ask(

@@ -4,13 +4,42 @@ Protocol: Kubernetes' "Retrieving large results sets in chunks": ``limit`` bound
 ``metadata.continue`` names the next one. All pages show one version, which expires after minutes.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
+from temper_core import MachineError
+
 Json = Mapping[str, Any]
 
 PAGE = 250
+LIST_S = 600.0
+"""Seconds for a list with all its pages. A server may send pages and objects without end."""
+
+
+class ListDeadline:
+    """The end of the time that one list has, which begins now."""
+
+    def __init__(self) -> None:
+        self._limit_s = LIST_S
+        self._at = time.monotonic() + self._limit_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        return time.monotonic() >= self._at
+
+    def left_s(self) -> float:
+        """Return the seconds left. Raise ``error`` if the time is over."""
+        left_s = self._at - time.monotonic()
+        if left_s <= 0:
+            raise self.error()
+        return left_s
+
+    def error(self) -> MachineError:
+        """Return the error of a list that is not complete when the time is over."""
+        return MachineError(f"the API server's list does not end within {self._limit_s:g} s")
 
 
 class PageRequest(Protocol):

@@ -8,8 +8,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import structlog
@@ -20,7 +19,7 @@ from temper_kube.access import Access
 from temper_kube.backoff import Backoff
 from temper_kube.connection import Connection
 from temper_kube.failures import GONE, GoneError, RefusalError, UnreadableError
-from temper_kube.list_pages import Json, list_objects, version_of, with_query
+from temper_kube.list_pages import Json, ListDeadline, list_objects, version_of, with_query
 from temper_kube.watch_status import WatchStatus
 
 QUIET_S = 90.0
@@ -184,7 +183,11 @@ class ListWatch:
     def _list(self, connection: Connection) -> None:
         accept = self._query.accepts("PartialObjectMetadataList")
         rest: dict[str, Any] = {}
-        request = partial(connection.items, accept=accept)
+        deadline = ListDeadline()
+
+        def request(path: str, rest: dict[str, Any]) -> Iterator[Json]:
+            return connection.items(path, rest, accept=accept, limit_s=deadline.left_s())
+
         parameters = self._query.listing(self._list_from)
         self._follower.replaced(list_objects(request, self._query.path, parameters, rest))
         self._version = version_of(rest)

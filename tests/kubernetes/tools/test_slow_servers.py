@@ -182,7 +182,7 @@ def test_a_check_of_malformed_objects_keeps_no_other_from_being_run(made, ask):
 
 @pytest.mark.parametrize("items", [[], [node("one")]])
 def test_pages_without_end_are_left_after_a_while(made, ask, monkeypatch, items):
-    monkeypatch.setattr("temper_kube.api_server.LIST_S", 0.3)
+    monkeypatch.setattr("temper_kube.list_pages.LIST_S", 0.3)
     made.answers[NODES] = {"metadata": {"continue": "more"}, "items": items}
 
     done = ask("status")
@@ -196,7 +196,7 @@ def test_pages_without_end_are_left_after_a_while(made, ask, monkeypatch, items)
 def test_a_list_that_trickles_is_left_after_a_while(
     server_that_trickles, kubeconfig_to, monkeypatch
 ):
-    monkeypatch.setattr("temper_kube.api_server.LIST_S", 0.3)
+    monkeypatch.setattr("temper_kube.list_pages.LIST_S", 0.3)
 
     done = here("k8s", "status", "--kubeconfig", kubeconfig_to(server_that_trickles))
 
