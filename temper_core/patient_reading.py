@@ -109,7 +109,10 @@ class PatientReader:
         self._reader: _Reader | None = None
 
     def read(self, number: int) -> str | None:
-        """Return the result of the read, None if it blocks or its owner is not read now."""
+        """Return the result of the read.
+
+        None if it blocks, its owner is not read now, or no thread can be started.
+        """
         now = time.monotonic()
         self._forget(now)
         if number in self._stuck or len(self._stuck) >= self._most_stuck:
@@ -118,8 +121,10 @@ class PatientReader:
         owner = self._owner_of(number) if self._slow or self._stuck else None
         if owner is not None and self._is_refused(owner):
             return None
-        if self._reader is None:
-            self._reader = _Reader(self._read)
+        try:
+            self._reader = self._reader or _Reader(self._read)
+        except RuntimeError:  # the user or the cgroup has no thread left
+            return None
         try:
             return self._reader.ask(number, self._wait_s)
         except queue.Empty:

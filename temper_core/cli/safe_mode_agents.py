@@ -4,6 +4,7 @@ import os
 import shlex
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -100,17 +101,31 @@ class Asking:
         self._asked = {agent: SimpleQueue[AgentReport]() for agent in trusted_first[:MOST_ASKED]}
         self._left_out = trusted_first[MOST_ASKED:]
         for agent, answers in self._asked.items():
-            threading.Thread(target=self._ask, args=(agent, answers), daemon=True).start()
+            self._begin(agent, answers)
 
     def reports(self) -> Iterator[AgentReport]:
-        """Wait for the answers, and yield them, those of root's agents first."""
+        """Wait for the answers, and yield them, those of root's agents first.
+
+        Agents beyond ``MOST_ASKED`` have one report for each user.
+        """
         for agent, answers in self._asked.items():
             try:
                 yield answers.get(timeout=max(0.0, self._ends_at - time.monotonic()))
             except Empty:
                 yield self._without_answer(agent, f"no answer within {WITHIN_S:.0f} s")
-        for agent in self._left_out:
-            yield self._without_answer(agent, f"{MOST_ASKED} other agents were asked before it")
+        for user, number in sorted(Counter(agent.user for agent in self._left_out).items()):
+            yield AgentReport(
+                f"{number} more of user {user}'s processes that look like agents",
+                is_asked=self._question.is_asked,
+                problem=f"{MOST_ASKED} other agents were asked before",
+            )
+
+    def _begin(self, agent: AgentProcess, answers: SimpleQueue[AgentReport]) -> None:
+        thread = threading.Thread(target=self._ask, args=(agent, answers), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:  # the user or the cgroup has no thread left
+            answers.put(self._without_answer(agent, f"not asked: {error}"))
 
     def _ask(self, agent: AgentProcess, answers: SimpleQueue[AgentReport]) -> None:
         answers.put(self._question.report(agent))

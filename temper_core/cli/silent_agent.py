@@ -16,6 +16,7 @@ class FileIfSilent:
     """Adds a request to *file* if the block that it surrounds lasts longer than ``SILENT_S``.
 
     An agent that has no descriptors or threads left answers nothing, and may still read the file.
+    Without a thread for the wait, the file is written at once.
     """
 
     def __init__(self, file: SafeModeFile, requester: str, reason: str) -> None:
@@ -25,7 +26,10 @@ class FileIfSilent:
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        self._timer.start()
+        try:
+            self._timer.start()
+        except RuntimeError:  # the user or the cgroup has no thread left
+            self._write()
         return self
 
     def __exit__(
@@ -35,7 +39,8 @@ class FileIfSilent:
         trace: TracebackType | None,
     ) -> None:
         self._timer.cancel()
-        self._timer.join()
+        if self._timer.ident is not None:
+            self._timer.join()
 
     def _write(self) -> None:
         with suppress(MachineError):  # the caller writes again, and reports the failure

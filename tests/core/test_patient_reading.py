@@ -242,6 +242,17 @@ def test_a_process_that_has_ended_has_no_owner(tmp_path):
     assert cgroup_owner(tmp_path)(7) == ""
 
 
+def test_without_a_thread_nothing_is_returned_and_the_next_read_tries_again(reader, monkeypatch):
+    def no_thread(*_):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        assert reader.read(1) is None
+
+    assert reader.read(1) == "text 1"
+
+
 def test_no_thread_stays_after_the_end(files):
     before = threading.active_count()
     reader = PatientReader(files, wait_s=0.05)

@@ -9,10 +9,12 @@ import pytest
 
 from temper_core.cli import safe_mode_agents, safe_mode_switch, silent_agent
 from temper_core.cli.safe_mode_agents import Asking, Question
+from temper_core.cli.safe_mode_outcome import Host
 from temper_core.cli.safe_mode_round import named_agent
 from temper_core.cli.safe_mode_switch import Switch
 from temper_core.errors import MachineError
 from temper_core.scheduler.host import running_agents
+from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.host.running_agents import AgentProcess
 from temper_core.settings.models import SafeModeSettings, ServerSettings, Settings
 from tests.patience import PATIENCE_S
@@ -86,18 +88,19 @@ def test_a_process_that_never_answers_is_left_behind(seen, monkeypatch):
     assert reports[1].remedy == "kill -KILL 1"
 
 
-def test_of_too_many_processes_those_of_root_are_asked(seen, monkeypatch):
+def test_of_too_many_processes_those_of_root_are_asked_and_the_rest_is_counted(seen, monkeypatch):
     monkeypatch.setattr(safe_mode_agents, "MOST_ASKED", 2)
 
     def ask(_):
         raise MachineError("hangs")
 
-    agents = [seen(1, ANOTHER), seen(2, ANOTHER), seen(3)]
+    agents = [*(seen(pid, ANOTHER) for pid in (1, 2, 4)), seen(3)]
 
     reports = list(Asking(Question("on", ask), agents).reports())
 
-    assert [report.pid for report in reports] == [3, 1, 2]
-    assert reports[2].problem == "2 other agents were asked before it"
+    assert [report.pid for report in reports] == [3, 1, 0]
+    assert reports[2].name == "2 more of user 65534's processes that look like agents"
+    assert reports[2].problem == "2 other agents were asked before"
     assert all(report.is_deaf for report in reports)
 
 
@@ -204,6 +207,41 @@ def test_the_file_is_written_while_agents_are_still_looked_for(tmp_path, monkeyp
 
     with pytest.raises(MachineError, match="that took long"):
         Switch(own).on("cli", "a drill")
+
+
+@pytest.fixture
+def no_thread(monkeypatch):
+    """Let no thread start, as in a cgroup at its limit of processes."""
+
+    def fail(*_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_without_a_thread_the_file_is_written_at_once(tmp_path):
+    own = Settings(
+        safe_mode=SafeModeSettings(str(tmp_path / "safe-mode"), str(tmp_path / "requests.json")),
+        server=ServerSettings("", str(tmp_path / "agent.sock")),
+    )
+
+    roots = Roots(run=tmp_path, node=tmp_path)
+
+    Switch(own, Host(roots, lambda: own)).on("cli", "a drill")
+
+    assert "a drill" in (tmp_path / "safe-mode").read_text()
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_without_a_thread_an_agent_is_reported_as_not_asked(seen):
+    asking = Asking(Question("on", refuses, is_asked=True), [seen(7)])
+
+    (report,) = asking.reports()
+
+    assert (report.pid, report.has_heard) == (7, False)
+    assert report.problem == "not asked: can't start new thread"
+    assert report.remedy
 
 
 def test_descriptors_are_looked_at_of_processes_whose_user_listens_on_the_port(monkeypatch):
