@@ -65,6 +65,11 @@ class Cluster:
         asked = [str(KUBE / "restart"), str(self.directory), *options]
         subprocess.run(asked, check=True, capture_output=True)
 
+    def backup(self, *options):
+        """Copy etcd's data, or put the copy back with ``--restore``."""
+        asked = [str(KUBE / "backup"), str(self.directory), *options]
+        subprocess.run(asked, check=True, capture_output=True)
+
     def call(self, method, path, body=None, **headers):
         return _answered(self.client.request(method, path, json=body, headers=headers))
 

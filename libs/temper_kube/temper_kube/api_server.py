@@ -14,6 +14,7 @@ from temper_kube.connection import Connection, Content
 from temper_kube.failures import (
     CONFLICT,
     MALFORMED,
+    TOO_MANY,
     ConflictError,
     ForbiddenError,
     GoneError,
@@ -27,7 +28,7 @@ from temper_kube.list_pages import PAGE, Json, ListDeadline, list_objects, requi
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-UNAUTHORIZED, FORBIDDEN, NOT_FOUND, TOO_MANY = 401, 403, 404, 429
+UNAUTHORIZED, FORBIDDEN, NOT_FOUND = 401, 403, 404
 RETRIES = 3
 LONGEST_PAUSE_S = 10.0
 LONGEST_REASON = 200

@@ -20,7 +20,6 @@ from temper_kube.failures import (
     GoneError,
     RefusalError,
     UnreachableError,
-    UnreadableError,
 )
 from temper_kube.list_pages import Json
 
@@ -162,7 +161,7 @@ class Connection:
             begun()
             with self._limited(self._timeout_s, "no event was complete") as alarm:
                 while line := response.readline(LARGEST_BYTES + 1):
-                    yield self._event(line)
+                    yield self._parsed(line)
                     alarm.postpone()
         except (OSError, HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
@@ -281,15 +280,6 @@ class Connection:
             if self._is_aborted:  # aborted before there was a socket to shut down
                 raise UnreachableError("the connection was aborted")
         return http
-
-    def _event(self, line: bytes) -> Json:
-        try:
-            return self._parsed(line)
-        except ValueError as error:
-            if not line.endswith(b"\n") and len(line) <= LARGEST_BYTES:  # the connection was cut
-                raise
-            reason = str(self._unreachable(error))
-            raise UnreadableError(reason) from error
 
     def _parsed(self, text: bytes) -> Json:
         if len(text) > LARGEST_BYTES:

@@ -4,7 +4,6 @@
 
     MachineError
       UnreachableError     no answer, or a malformed one. A repeated request may succeed
-        UnreadableError    a malformed event of a watch. Whoever asks for it again gets it again
       RefusalError         an answer with an HTTP status of 300 or more
         GoneError          410: the version to continue from is too old
         ConflictError      409: the object has changed since it was read
@@ -17,7 +16,7 @@ Only ``ApiServer`` raises the last four. It explains refusals to operators.
 
 from temper_core import MachineError
 
-CONFLICT, GONE = 409, 410
+CONFLICT, GONE, TOO_MANY = 409, 410, 429
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 """What the reader of an object raises if a value in it has the wrong type. No API server that
 checks its objects sends one."""
@@ -25,10 +24,6 @@ checks its objects sends one."""
 
 class UnreachableError(MachineError):
     """There is no answer, or a malformed one. A repeated request may succeed."""
-
-
-class UnreadableError(UnreachableError):
-    """An event of a watch is malformed or too large. A new list is needed to go past it."""
 
 
 class RefusalError(MachineError):

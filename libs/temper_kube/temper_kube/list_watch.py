@@ -18,7 +18,7 @@ from temper_core import MachineError
 from temper_kube.access import Access
 from temper_kube.backoff import Backoff
 from temper_kube.connection import Connection
-from temper_kube.failures import GONE, GoneError, RefusalError, UnreadableError
+from temper_kube.failures import GONE, TOO_MANY, GoneError, RefusalError
 from temper_kube.list_pages import Json, ListDeadline, list_objects, version_of, with_query
 from temper_kube.watch_status import WatchStatus
 
@@ -28,10 +28,13 @@ SHORTEST_WATCH_S, LONGEST_WATCH_S = 240, 480
 """The server ends a watch after a random time between these, which spreads a cluster's clients."""
 LATE_S = 30.0
 """A watch that the server has not ended so long after its time is left."""
+EARLY_S = 1.0
 STEADY_S = 5.0
 """After a watch that lasted so long, the waits start again with the shortest."""
 CLOSE_S = 3.0
-FROM_CACHE = "0"
+FROM_CACHE, NEWEST = "0", ""
+"""Versions of a list: any that the server has in its cache, and the one in its storage."""
+TOO_LARGE_VERSION = 504
 JSON = "application/json"
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 
@@ -78,7 +81,7 @@ class Query:
         )
 
     def listing(self, version: str) -> dict[str, str]:
-        """Return a list's parameters. *version* "" is the newest, "0" the server's cache."""
+        """Return a list's parameters. The list is not older than *version*."""
         if self.page:
             return {**self._selected, "limit": str(self.page)}
         return {**self._selected, **({"resourceVersion": version} if version else {})}
@@ -149,36 +152,48 @@ class ListWatch:
                 wait_s = self._turn()
             except Exception as error:  # a bug here must not end the watch
                 log.exception("watch_failed", resource=self._status.resource)
-                self._version = ""  # list again, or the same event would fail forever
+                self._doubt_version()  # the same event would fail forever
                 wait_s = self._ended(f"the watch failed: {error!r}", is_news=False)
             self._closing.wait(wait_s)
         self._status.ended("it was closed")
 
     def _turn(self) -> float:
         """List if needed, and watch to the end. Return the seconds to wait then."""
-        continues = bool(self._version)
         try:
             with Connection(self._access, QUIET_S) as self._connection:
                 if self._closing.is_set():  # close() came before there was a connection to abort
                     return 0.0
-                if not continues:
+                if not self._version:
                     self._list(self._connection)
-                self._watch(self._connection)
+                is_whole = self._watch(self._connection)
         except GoneError as error:
             # The cache may be as old as that version: request the newest.
-            self._version, self._list_from = "", ""
-            if continues:  # the server answers again, so a long wait is not needed
-                self._backoff.forget()
+            self._version, self._list_from = "", NEWEST
             return self._ended(str(error), is_news=False)
         except RefusalError as error:
+            if error.status == TOO_LARGE_VERSION and self._list_from not in (FROM_CACHE, NEWEST):
+                self._list_from = NEWEST
+                self._backoff.forget()  # the server answers again, so a long wait is not needed
+            elif error.status != TOO_MANY:
+                self._doubt_version()
             return self._ended(str(error), error.retry_after_s)
-        except UnreadableError as error:
-            self._version = ""
-            return self._ended(str(error))
         except MachineError as error:
+            self._doubt_version()
             return self._ended(str(error))
+        if not is_whole:  # a server that ends, or a proxy before it
+            self._doubt_version()
         self._status.ended("the watch ended, and continues")
         return 0.0 if self._was_steady() else self._backoff.failed()
+
+    def _doubt_version(self) -> None:
+        """List again before the next watch, and nothing older than what was seen.
+
+        The server's storage may have been restored from a backup meanwhile. The server accepts a
+        watch from a version that it has not reached yet, and omits all events before that version.
+        A list from such a version is refused.
+        """
+        self._list_from = self._version or self._list_from
+        self._version = ""
 
     def _list(self, connection: Connection) -> None:
         accept = self._query.accepts("PartialObjectMetadataList")
@@ -194,15 +209,17 @@ class ListWatch:
         self._status.listed()
         self._list_from = FROM_CACHE
 
-    def _watch(self, connection: Connection) -> None:
+    def _watch(self, connection: Connection) -> bool:
+        """Watch until the server ends it. Return whether it lasted as long as requested."""
         seconds = random.randint(SHORTEST_WATCH_S, LONGEST_WATCH_S)  # noqa: S311 - spreads load
         path = with_query(self._query.path, self._query.watching(self._version, seconds))
         accept = self._query.accepts("PartialObjectMetadata")
-        ends_at = time.monotonic() + seconds + LATE_S
+        ends_at = time.monotonic() + seconds
         for event in connection.stream(path, accept=accept, begun=self._began):
             self._note(event)
-            if self._closing.is_set() or time.monotonic() > ends_at:
-                return
+            if self._closing.is_set() or time.monotonic() > ends_at + LATE_S:
+                break
+        return time.monotonic() >= ends_at - EARLY_S
 
     def _began(self) -> None:
         """Record that the server accepted the watch: from now on it sends every change."""
