@@ -1,12 +1,13 @@
 """List and watch against scripted answers: what a real server says too seldom to wait for it."""
 
+import itertools
 import os
 
 import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
-from temper_kube import list_pages, list_watch
+from temper_kube import list_pages, list_watch, watch_status
 from temper_kube.access import Credentials
 from temper_kube.backoff import Backoff
 from temper_kube.credential_programs import Command, CredentialProgram
@@ -197,6 +198,38 @@ def test_a_watch_that_the_server_does_not_end_is_begun_again(server, follow, mon
     wait_until(lambda: len(versions(server)) == 2, "the second watch")
 
     assert versions(server) == ["10", "20"]
+
+
+def test_behind_a_proxy_that_holds_events_back_a_list_shows_the_changes(
+    server, follow, monkeypatch
+):
+    monkeypatch.setattr(list_watch, "QUIET_S", 0.3)
+    monkeypatch.setattr(watch_status, "SILENT_S", 0.2)
+    server.lists = [listing("a"), listing("b", version="20")]
+    server.watches = [(200, {}, [HANG])]
+
+    names, status = follow()
+    wait_until(lambda: names.names == {"b"}, "the list after the silent watch")
+    wait_until(lambda: status.lists > 2, "one more list")
+
+    assert not status.is_up
+    assert status.age_s > 0
+
+
+def test_a_watch_after_a_silent_one_is_up_once_something_was_heard():
+    clock = itertools.count(0.0, watch_status.SILENT_S)
+    status = WatchStatus("pods", lambda: next(clock))
+    status.listed()
+    status.began()
+    assert status.is_up
+
+    status.ended("silent")
+    status.began()
+    is_up_at_once = status.is_up
+    status.heard()
+
+    assert not is_up_at_once
+    assert status.is_up
 
 
 @pytest.mark.parametrize("line", ["this is no JSON", "[1, 2]", '{"type": "ADDED"'])

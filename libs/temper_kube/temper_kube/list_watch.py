@@ -229,6 +229,7 @@ class ListWatch:
         self._follower.status_changed()
 
     def _note(self, event: Json) -> None:
+        self._status.heard()
         kind, item = event.get("type"), event.get("object")
         if not isinstance(item, dict):
             return

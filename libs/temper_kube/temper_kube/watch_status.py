@@ -6,23 +6,32 @@ from collections.abc import Callable
 
 from temper_core import Staleness
 
+SILENT_S = 80.0
+"""A server sends a bookmark each minute. A watch without any for so long delivers nothing."""
+
 
 class WatchStatus:
     """Whether a watch is up, and otherwise for how long and why it is down.
 
-    While it is up, changes arrive at once. ``reason`` is the last failure. ``has_listed`` is set by
-    the first list, and stays set.
+    While it is up, changes arrive at once. A watch that follows a silent one, for instance behind a
+    proxy that holds answers back, is up once something was heard. ``reason`` is the last failure.
+    ``has_listed`` is set by the first list, and stays set.
     """
 
     def __init__(self, resource: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.resource = resource
         self.has_listed = threading.Event()
         self.reason = "no request was sent yet"
-        self.is_up = False
         self.restarts = 0
         self.lists = 0
         self._clock = clock
-        self._current_at = clock()
+        self._current_at = self._began_at = clock()
+        self._is_open = self._has_heard = self._was_silent = False
+
+    @property
+    def is_up(self) -> bool:
+        """Whether changes arrive."""
+        return self._is_open and not self._was_silent
 
     def listed(self) -> None:
         """Record a list: the data are current as of now."""
@@ -32,13 +41,20 @@ class WatchStatus:
 
     def began(self) -> None:
         """Record that a watch has begun."""
-        self.is_up = True
+        self._is_open, self._has_heard, self._began_at = True, False, self._clock()
+
+    def heard(self) -> None:
+        """Record an event or a bookmark."""
+        self._has_heard, self._was_silent = True, False
 
     def ended(self, reason: str) -> None:
         """Record that the watch ended."""
+        now = self._clock()
+        if self._is_open and not self._has_heard and now - self._began_at >= SILENT_S:
+            self._was_silent = True
         if self.is_up:
-            self._current_at = self._clock()
-            self.is_up = False
+            self._current_at = now
+        self._is_open = False
         self.restarts += 1
         self.reason = reason
 
