@@ -8,6 +8,7 @@ from attrs import frozen
 
 from temper_core import InputError
 from temper_core.observed import rows, table, text
+from temper_kube.controllers import controller_uid
 from temper_kube.kubectl import Kubectl
 from temper_kube.placing import PlacedPod, name_of
 
@@ -41,23 +42,19 @@ def canary_of(kubectl: Kubectl, placed: PlacedPod, fraction: float | None) -> Ca
     namespace, _, name = placed.pod.partition("/")
     chosen = {name: _uid(placed.found)}
     if fraction is not None:
-        owner = _owner(placed.found)
+        owner = controller_uid(placed.found)
         if not owner:
             raise InputError(f"--fraction: the pod {placed.pod} has no owner")
         listed = kubectl.read("pods", f"--namespace={namespace}")
-        siblings = [pod for pod in rows(listed, "items") if _owner(pod) == owner and _runs(pod)]
+        siblings = [
+            pod for pod in rows(listed, "items") if controller_uid(pod) == owner and _runs(pod)
+        ]
         most = min(MOST_PODS, max(1, math.floor(fraction * len(siblings))))
         here = [pod for pod in siblings if text(table(pod, "spec"), "nodeName") == placed.node]
         others = {name_of(pod, "name"): _uid(pod) for pod in here}
         others.pop(name, None)
         chosen |= dict(sorted(others.items())[: most - 1])
     return Canary(namespace, placed.node, chosen)
-
-
-def _owner(pod: Object) -> str:
-    """Return the uid of the controller of *pod*, empty if there is none."""
-    owners = rows(table(pod, "metadata"), "ownerReferences")
-    return next((text(each, "uid") for each in owners if each.get("controller") is True), "")
 
 
 def _uid(pod: Object) -> str:
