@@ -41,6 +41,7 @@ TEMPLATES: Mapping[str, Kind] = {
     "CronJob": Kind("batch/v1", "cronjobs", ("spec", "jobTemplate", "spec", "template", "spec")),
 }
 """The kinds with a template that may change."""
+REPLICA_SET = Kind("apps/v1", "replicasets", _TEMPLATE)
 POD = Kind("v1", "pods", ("spec",))
 INIT_KINDS = ("init", "sidecar")
 """The kinds of containers that are in ``initContainers``."""

@@ -96,11 +96,17 @@ def test_an_undo_holds_one_object_and_the_edits(server):
 
 
 def test_resizing_running_pods_holds_one_of_them(server):
-    template = {"metadata": {"name": "web"}, "spec": {"selector": {"matchLabels": {"app": "web"}}}}
-    server.lists = [listing_of(template), listing_of(template), many(large())]
+    of_web = {"kind": "DaemonSet", "name": "web", "uid": "u-web", "controller": True}
+    template = {
+        "metadata": {"name": "web", "uid": "u-web"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+    }
+    running = large()
+    running["metadata"]["ownerReferences"] = [of_web]
+    server.lists = [listing_of(template), listing_of(template), many(running)]
     row = {
         "namespace": "shop",
-        "owner": "Deployment/web",
+        "owner": "DaemonSet/web",
         "container": "app",
         "current": {"cpu_limit_millis": 2000},
         "recommended": {"cpu_limit_millis": 3000},

@@ -226,12 +226,11 @@ def test_a_malformed_annotation_is_named_and_changes_nothing(
     assert sizes(found(cluster, "StatefulSet", namespace)) == BEFORE
 
 
-@pytest.fixture
-def running(cluster, namespace, node):
-    """A running pod of the Deployment ``web``."""
+def run(cluster, namespace, node, owner=None, **labels):
+    """Run a pod with the label of the workloads ``web``, and return its name."""
     name = unique("web")
-    document = pod(name, node, namespace)
-    document["metadata"]["labels"] = {"app": "web"}
+    document = pod(name, node, namespace, ownerReferences=[owner] if owner else [])
+    document["metadata"]["labels"] = {"app": "web", **labels}
     document["spec"]["containers"] = [
         {"name": "app", "image": "registry.example/app:1", "resources": BEFORE}
     ]
@@ -239,7 +238,51 @@ def running(cluster, namespace, node):
     return name
 
 
-@pytest.mark.usefixtures("web")
+@pytest.fixture
+def alone(cluster, namespace, node):
+    """A running pod without a controller. It has the label of the workloads ``web``."""
+    return run(cluster, namespace, node)
+
+
+@pytest.fixture
+def running(cluster, namespace, node, web):
+    """A running pod of the Deployment ``web``."""
+    return run(cluster, namespace, node, replica_set(cluster, namespace, web["Deployment"]))
+
+
+def replica_set(cluster, namespace, deployment):
+    """Make a ReplicaSet of a Deployment. Return the reference to it."""
+    template = deployment["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    document = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": unique("set"),
+            "namespace": namespace,
+            "labels": labels,
+            "ownerReferences": [reference("Deployment", deployment)],
+        },
+        "spec": {"replicas": 0, "selector": {"matchLabels": labels}, "template": template},
+    }
+    return reference("ReplicaSet", cluster.make(document))
+
+
+def reference(kind, item):
+    name, uid = (item["metadata"][key] for key in ("name", "uid"))
+    return {"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": True}
+
+
+def canary(cluster, namespace):
+    """Make a Deployment whose pods have the label of the workloads ``web``, too."""
+    document = workload("Deployment")
+    document["metadata"] |= {"name": "web-canary", "namespace": namespace}
+    labels = {"app": "web", "track": "canary"}
+    document["spec"]["selector"]["matchLabels"] = labels
+    document["spec"]["template"]["metadata"]["labels"] = labels
+    return cluster.call("POST", TEMPLATES["Deployment"].path(namespace), document)
+
+
 def test_running_pods_are_resized_in_place_and_back(cluster, namespace, resize, running):
     report = [row(namespace, "Deployment/web")]
 
@@ -259,15 +302,43 @@ def test_running_pods_are_resized_in_place_and_back(cluster, namespace, resize, 
     assert annotation(item) is None
 
 
-def test_a_resize_that_the_server_refuses_changes_nothing(cluster, namespace, resize, running):
+def test_running_pods_of_others_are_left(cluster, namespace, node, resize, running, alone):
+    others = replica_set(cluster, namespace, canary(cluster, namespace))
+    of_canary = run(cluster, namespace, node, others, track="canary")
+
+    done = resize("--in-place", "--apply", "--yes", rows=[row(namespace, "Deployment/web")])
+
+    assert done.returncode == 1, done.stderr
+    left = {line for line in done.stdout.splitlines() if line.startswith("left ")}
+    why = "it has the labels of Deployment/web, which does not control it"
+    assert left == {f"left     {namespace}/Pod/{name}: {why}" for name in (alone, of_canary)}
+    assert sizes(found(cluster, "Pod", namespace, running)) == AFTER
+    for name in (alone, of_canary):
+        item = found(cluster, "Pod", namespace, name)
+        assert (sizes(item), annotation(item)) == (BEFORE, None)
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_pods_that_a_workload_controls_itself_are_resized(
+    cluster, namespace, node, resize, web, kind
+):
+    name = run(cluster, namespace, node, reference(kind, web[kind]))
+
+    done = resize("--in-place", "--apply", "--yes", rows=[row(namespace, f"{kind}/web")])
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sizes(found(cluster, "Pod", namespace, name)) == AFTER
+
+
+def test_a_resize_that_the_server_refuses_changes_nothing(cluster, namespace, resize, alone):
     guaranteed = Resources(1000, 1000, 512 * MIB, 512 * MIB)
-    report = [row(namespace, f"Pod/{running}", recommended=guaranteed)]
+    report = [row(namespace, f"Pod/{alone}", recommended=guaranteed)]
 
     done = resize("--in-place", "--apply", "--yes", rows=report)
 
     assert done.returncode == 1
     assert "QOS" in done.stdout.upper()
-    item = found(cluster, "Pod", namespace, running)
+    item = found(cluster, "Pod", namespace, alone)
     assert (sizes(item), annotation(item)) == (BEFORE, None)
 
 
@@ -372,18 +443,18 @@ def test_a_pod_whose_resize_has_no_answer_keeps_its_record(made, kubeconfig_to, 
 
 
 def test_an_undo_of_a_resize_that_never_happened_removes_the_record(
-    cluster, namespace, resize, running
+    cluster, namespace, resize, alone
 ):
-    resize("--in-place", "--apply", "--yes", rows=[row(namespace, f"Pod/{running}")])
-    record = annotation(found(cluster, "Pod", namespace, running))
+    resize("--in-place", "--apply", "--yes", rows=[row(namespace, f"Pod/{alone}")])
+    record = annotation(found(cluster, "Pod", namespace, alone))
     resize("--undo", "--apply", "--yes", "--in", namespace)
     change = {"metadata": {"annotations": {KEY: record}}}
-    cluster.call("PATCH", POD.path(namespace, running), change, **PATCHES)
+    cluster.call("PATCH", POD.path(namespace, alone), change, **PATCHES)
 
     done = resize("--undo", "--apply", "--yes", "--in", namespace)
 
     assert done.returncode == 0, done.stdout
-    item = found(cluster, "Pod", namespace, running)
+    item = found(cluster, "Pod", namespace, alone)
     assert (sizes(item), annotation(item)) == (BEFORE, None)
 
 

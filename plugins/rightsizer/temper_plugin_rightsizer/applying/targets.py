@@ -13,6 +13,7 @@ from temper_core.observed import rows, table, text
 from temper_kube.api_server import ApiServer
 from temper_kube.bounded_answers import bounded_answers
 from temper_plugin_rightsizer.applying.edits import REFUSALS, Edit, applying, undoing
+from temper_plugin_rightsizer.applying.running_pods import RunningPods
 from temper_plugin_rightsizer.changes import ContainerChange, change_of
 from temper_plugin_rightsizer.kinds import POD, TEMPLATES
 
@@ -144,22 +145,16 @@ def _edits(api: ApiServer, workload: _Workload, choice: Choice) -> Iterator[Edit
     if not choice.in_place:
         yield applying(workload.kind, item, workload.changes)
         return
-    yield from _read(
-        api,
-        POD.path(workload.namespace),
-        _selector(workload.kind, item),
-        "Pod",
-        lambda pod: applying("Pod", pod, workload.changes),
-    )
+    pods = RunningPods.of(api, workload.kind, item)
 
+    def edit_of(pod: Row) -> Edit:
+        if not pods.has(pod):
+            raise InputError(
+                f"it has the labels of {workload.kind}/{workload.name}, which does not control it"
+            )
+        return applying("Pod", pod, workload.changes)
 
-def _selector(kind: str, item: Row) -> str:
-    """Return the selector of the workload's pods. Raise InputError if it has expressions."""
-    selector = table(table(item, "spec"), "selector")
-    labels = table(selector, "matchLabels")
-    if not labels or rows(selector, "matchExpressions"):
-        raise InputError(f"the pods of this {kind} cannot be told by labels alone")
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    yield from _read(api, POD.path(workload.namespace), pods.labels, "Pod", edit_of)
 
 
 def _is_lowered(api: ApiServer, namespace: str) -> bool:
