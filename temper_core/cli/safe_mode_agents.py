@@ -14,13 +14,14 @@ from attrs import evolve, field, frozen
 
 from temper_core.errors import MachineError, TemperError
 from temper_core.foreign_writers import foreign_writer
+from temper_core.patient_reading import cgroup_owner
 from temper_core.scheduler.host.running_agents import AgentProcess
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
 
 MOST_ASKED = 64
-"""Agents that are asked, those of root first. A host has a handful."""
+"""Agents that are asked. A host has a handful."""
 LARGEST_ANSWER_BYTES = 1 << 20
 """Of an answer to /safe-mode. A process of any user may look like an agent, and answers at will."""
 WITHIN_S = 15.0
@@ -91,20 +92,24 @@ class Question:
 class Asking:
     """A question to *agents* that is under way. An agent that hangs delays no other.
 
+    *holder* is the process that holds the node's lock, which may enforce. It is asked first.
+
     A process of any user may look like an agent, and may answer as slowly as it likes. So each has
     a thread of its own, which is left behind after ``WITHIN_S``.
     """
 
-    def __init__(self, question: Question, agents: Sequence[AgentProcess]) -> None:
+    def __init__(
+        self, question: Question, agents: Sequence[AgentProcess], holder: int | None = None
+    ) -> None:
         self._question, self._ends_at = question, time.monotonic() + WITHIN_S
-        trusted_first = sorted(agents, key=lambda agent: (agent.user != 0, agent.pid))
-        self._asked = {agent: SimpleQueue[AgentReport]() for agent in trusted_first[:MOST_ASKED]}
-        self._left_out = trusted_first[MOST_ASKED:]
+        ordered = _by_turns(agents, holder)
+        self._asked = {agent: SimpleQueue[AgentReport]() for agent in ordered[:MOST_ASKED]}
+        self._left_out = ordered[MOST_ASKED:]
         for agent, answers in self._asked.items():
             self._begin(agent, answers)
 
     def reports(self) -> Iterator[AgentReport]:
-        """Wait for the answers, and yield them, those of root's agents first.
+        """Wait for the answers, and yield them.
 
         Agents beyond ``MOST_ASKED`` have one report for each user.
         """
@@ -134,6 +139,21 @@ class Asking:
         remedy = self._question.last_resort(agent.pid)
         report = AgentReport(process_name(agent), agent.pid, self._question.is_asked)
         return evolve(report, problem=problem, remedy=remedy)
+
+
+def _by_turns(agents: Sequence[AgentProcess], holder: int | None) -> list[AgentProcess]:
+    """Order *agents* so that the processes of one pod, unit or user cannot take all places.
+
+    The first process of each owner comes before the second of any. In each turn those of root come
+    first, which a process in a container may be.
+    """
+    turns = Counter[str]()
+    keys = dict[AgentProcess, tuple[bool, int, bool, int]]()
+    for agent in sorted(agents, key=lambda agent: (agent.user != 0, agent.pid)):
+        owner = cgroup_owner(agent.proc)(agent.pid)
+        keys[agent] = agent.pid != holder, turns[owner], agent.user != 0, agent.pid
+        turns[owner] += 1
+    return sorted(keys, key=lambda agent: keys[agent])
 
 
 def _is_trusted(agent: AgentProcess, path: str) -> bool:

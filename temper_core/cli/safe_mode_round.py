@@ -1,6 +1,7 @@
 """One question about safe mode to all agents of this host: the settings' agent, and all others."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,12 @@ from temper_core.cli.safe_mode_agents import (
 from temper_core.cli.safe_mode_outcome import Host, SafeModeOutcome, kept_requests
 from temper_core.errors import TemperError
 from temper_core.http.listener_owners import listener_owners
-from temper_core.scheduler.host.running_agents import AgentProcess, find_agents, peer_of
+from temper_core.scheduler.host.running_agents import (
+    AgentProcess,
+    find_agents,
+    lock_holder,
+    peer_of,
+)
 
 if TYPE_CHECKING:
     from temper_core.settings import Settings
@@ -41,12 +47,28 @@ class Round:
         self._settings = settings
         self._host = host
         self._body = body
+        self._is_asked_by_tcp = False
         agents = find_agents(host.roots.proc)
         self._named = named_agent(settings, agents)
         others = [agent for agent in agents if agent != self._named]
         is_asked = not is_for_one and body is not None
         self._question = Question(action, self.ask if is_asked else self.look, is_asked=is_asked)
-        self._asking = Asking(self._question, others)
+        self._asking = Asking(self._question, others, lock_holder(host.roots))
+
+    def ask_named(self, before_tcp: Callable[[], None]) -> Any:  # noqa: ANN401 - JSON
+        """Ask the settings' agent. *before_tcp* is called if none answers at the local socket.
+
+        A container in the host's network, with uid 0 and nothing more, may answer over TCP.
+        """
+        from temper_core.client import NoAgentError
+
+        server = self._settings.server
+        if server.socket:
+            with suppress(NoAgentError):
+                return self.ask(socket_settings(Path(server.socket)))
+        self._is_asked_by_tcp = True
+        before_tcp()
+        return self.ask(self._settings)
 
     def ask(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
         """Ask the agent of *settings* to change its requests. Return its answer."""
@@ -105,7 +127,8 @@ class Round:
         if self._named is not None:
             return process_name(self._named)
         server = self._settings.server
-        return f"the agent at {server.socket or server.listen}"
+        socket = "" if self._is_asked_by_tcp else server.socket
+        return f"the agent at {socket or server.listen or server.socket}"
 
 
 def named_agent(settings: "Settings", agents: "tuple[AgentProcess, ...]") -> "AgentProcess | None":

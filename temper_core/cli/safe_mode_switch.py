@@ -1,12 +1,13 @@
 """The kill switch of ``temper safe-mode``: it reaches every agent, or names those it missed.
 
-The agent of the settings is asked first. If it does not take the request, or does not answer for
-some seconds, the host's file requests safe mode. All other agents of the host are found by their
-processes. The node's lock and the kernel's sched_ext state have the last word.
+The agent of the settings is asked first. If it does not take the request, does not answer at its
+local socket, or not for some seconds, the host's file requests safe mode. All other agents of the
+host are found by their processes. The node's lock and the kernel's sched_ext state have the last
+word.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,7 @@ class Switch:
         parse_safe_mode_request(body, requester)
         with FileIfSilent(self._file, requester, reason) as silent:
             round_ = self._round("on", body)
-            answer = _answer_or_error(round_, self.settings)
+            answer = _answer_or_error(round_, silent.write)
         if isinstance(answer, TemperError):
             outcome = self._by_file(round_, requester, reason, answer)
         else:
@@ -171,8 +172,8 @@ class Switch:
         return answer
 
 
-def _answer_or_error(round_: Round, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+def _answer_or_error(round_: Round, before_tcp: Callable[[], None]) -> Any:  # noqa: ANN401 - JSON
     try:
-        return round_.ask(settings)
+        return round_.ask_named(before_tcp)
     except TemperError as error:
         return error

@@ -22,14 +22,14 @@ class FileIfSilent:
     def __init__(self, file: SafeModeFile, requester: str, reason: str) -> None:
         self.is_written = False
         self._file, self._requester, self._reason = file, requester, reason
-        self._timer = threading.Timer(SILENT_S, self._write)
+        self._timer = threading.Timer(SILENT_S, self.write)
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
         try:
             self._timer.start()
         except RuntimeError:  # the user or the cgroup has no thread left
-            self._write()
+            self.write()
         return self
 
     def __exit__(
@@ -42,7 +42,8 @@ class FileIfSilent:
         if self._timer.ident is not None:
             self._timer.join()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Add the request now. A failure shows in ``is_written``."""
         with suppress(MachineError):  # the caller writes again, and reports the failure
             self._file.add(self._requester, self._reason)
             self.is_written = True

@@ -209,6 +209,22 @@ def test_the_file_is_written_while_agents_are_still_looked_for(tmp_path, monkeyp
         Switch(own).on("cli", "a drill")
 
 
+def test_a_pod_whose_processes_look_like_agents_leaves_places_to_others(seen, monkeypatch):
+    monkeypatch.setattr(safe_mode_agents, "MOST_ASKED", 3)
+
+    def in_pod(pid, pod):
+        agent = seen(pid)
+        path = f"kubepods.slice/kubepods-pod{pod * 8}_4a5b_6c7d_8e9f_0a1b2c3d4e5f.slice/{pid}"
+        (agent.proc / str(pid) / "cgroup").write_text(f"0::/{path}\n")
+        return agent
+
+    agents = [*(in_pod(pid, "a") for pid in range(10, 20)), in_pod(20, "b"), in_pod(30, "c")]
+
+    reports = [*Asking(Question("on", refuses), agents, holder=30).reports()]
+
+    assert [report.pid for report in reports] == [30, 10, 20, 0]
+
+
 @pytest.fixture
 def no_thread(monkeypatch):
     """Let no thread start, as in a cgroup at its limit of processes."""

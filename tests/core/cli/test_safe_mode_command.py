@@ -113,6 +113,19 @@ def test_off_takes_back_the_file_that_on_left_where_an_agent_lets_nobody_act(
     assert isinstance(again.exception, TemperError)
 
 
+def test_on_leaves_the_file_too_where_only_tcp_answers_as_any_uid_0_may_listen_there(
+    temper, node, tcp_agent, view
+):
+    on = temper(safe_mode.command, "on", "--reason", "a drill")
+    off = temper(safe_mode.command, "off")
+
+    assert (on.exit_code, off.exit_code) == (0, 0)
+    assert f"the agent was asked for safe mode by 'cli', and {node.file} requests it" in on.output
+    assert f"the agent at {tcp_agent.address} has heard" in on.output
+    assert not node.file.exists()
+    assert view.requests == {}
+
+
 def test_the_file_keeps_each_requesters_line_until_he_withdraws_it(temper, node):
     for name in ("alice", "bob", "alice"):
         temper(safe_mode.command, "on", "--requester", name)
