@@ -217,8 +217,9 @@ def _explained(error: RefusalError, method: str, path: str) -> MachineError:
     text = error.message
     if error.status == FORBIDDEN and (matched := _MISSING_RIGHT.search(text)):
         return ForbiddenError(_right(matched.groupdict()), _user_in(text))
-    if error.status == FORBIDDEN:
-        return ForbiddenError(f"{method.lower()} {path.partition('?')[0]}", _user_in(text))
+    if error.status == FORBIDDEN and method == "GET":  # no admission judges what is only read
+        asked = f"get {path.partition('?')[0]}"
+        return ForbiddenError(f"{asked}: {text}" if text else asked, _user_in(text))
     if error.status == UNAUTHORIZED:
         return MachineError(
             "the API server does not accept these credentials (401): the token or certificate "

@@ -343,3 +343,88 @@ def test_a_watch_that_is_lost_writes_nothing_but_the_outcome(made, ask):
 
     assert (done.returncode, done.stderr) == (1, "")
     assert [each["state"] for each in json.loads(done.stdout)["nodes"]] == ["unanswered"]
+
+
+FROZEN = "admission policy 'keep' denied request: it is frozen by the platform team"
+LACKING = 'nodes "n1" is forbidden: User "me" cannot patch resource "nodes" in API group ""'
+
+
+def refused(message):
+    return 403, {"kind": "Status", "message": message}
+
+
+def serve_nodes(made, **annotations):
+    """Serve n1 and n2 with their agents. The API server takes every change of them."""
+    nodes = [made_node(name, **annotations) for name in ("n1", "n2")]
+    made.answers["/api/v1/nodes"] = lambda query: [] if "watch" in query else listed(*nodes)
+    agents = [made_agent(name) for name in ("n1", "n2")]
+    made.answers["/api/v1/namespaces/temper/pods"] = listed(*agents)
+    for node in nodes:
+        made.answers[f"/api/v1/nodes/{node['metadata']['name']}"] = node
+
+
+def changed_nodes(made):
+    return [path for method, path, _ in made.asked if method == "PATCH"]
+
+
+def test_a_node_that_a_policy_keeps_delays_no_other_node(made, ask):
+    serve_nodes(made)
+    made.answers["/api/v1/nodes/n1"] = refused(FROZEN)
+
+    done = ask("restore", "--all-nodes", "--timeout", "0.5")
+
+    assert changed_nodes(made) == ["/api/v1/nodes/n1", "/api/v1/nodes/n2"]
+    assert (
+        f"n1: the request cannot be written: the API server refuses with status 403: {FROZEN}"
+        in (done.stdout)
+    )
+    assert done.returncode == 1
+
+
+def test_a_right_that_is_missing_for_one_node_delays_no_other_node(made, ask):
+    serve_nodes(made)
+    made.answers["/api/v1/nodes/n1"] = refused(LACKING)
+
+    done = ask("restore", "--all-nodes", "--timeout", "0.5")
+
+    assert changed_nodes(made) == ["/api/v1/nodes/n1", "/api/v1/nodes/n2"]
+    assert "n1: the request cannot be written: forbidden: me lacks the right to" in done.stdout
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("option", ["--timeout=0.5", "--release"])
+def test_a_right_that_is_missing_for_all_nodes_is_an_error(made, ask, option):
+    serve_nodes(made, restore_requested="true")
+    made.answers["/api/v1/nodes/n1"] = made.answers["/api/v1/nodes/n2"] = refused(LACKING)
+
+    done = ask("restore", "--all-nodes", option)
+
+    assert done.returncode == 3
+    assert done.stderr.endswith(
+        "forbidden: me lacks the right to patch nodes in the whole cluster\n"
+    )
+
+
+def test_annotations_that_remain_on_one_node_delay_no_other_node(made, ask):
+    serve_nodes(made, restore_requested="uninstall", restored="2026-11-21T10:00:00Z")
+    answers = iter([made_node("n1")])
+    made.answers["/api/v1/nodes/n1"] = lambda _: next(answers, refused(FROZEN))
+
+    done = ask("restore", "--all-nodes", "--uninstall", "--timeout", "20")
+
+    first, second = done.stdout.splitlines()
+    assert first.startswith("n1: restored, except for")
+    assert "its annotations remain: the API server refuses with status 403" in first
+    assert second == "n2: restored"
+    assert changed_nodes(made).count("/api/v1/nodes/n2") == 2
+
+
+def test_a_node_that_a_policy_keeps_delays_no_release(made, ask):
+    serve_nodes(made, restore_requested="true")
+    made.answers["/api/v1/nodes/n1"] = refused(FROZEN)
+
+    done = ask("restore", "--all-nodes", "--release")
+
+    assert FROZEN in done.stdout
+    assert "n2: released; the agent works again" in done.stdout
+    assert done.returncode == 1

@@ -2,16 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
-from attrs import frozen
+from attrs import define, evolve, field, frozen
 
-from temper_core import InputError
+from temper_core import InputError, MachineError
 from temper_core.console import did_you_mean
 from temper_kube.api_server import METADATA, ApiServer
-from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_kube.failures import ForbiddenError, NotFoundError, UnreachableError
 from temper_kube.list_pages import Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
@@ -56,6 +56,37 @@ _TOLD = {
 }
 
 Tell = Callable[[RestoreOutcome], None]
+
+
+@define
+class _Outcomes:
+    """The outcomes so far. ``tell`` gets each."""
+
+    tell: Tell
+    known: list[RestoreOutcome] = field(factory=list, init=False)
+    _lacking: list[ForbiddenError] = field(factory=list, init=False)
+
+    def note(self, outcome: RestoreOutcome) -> None:
+        """Add an outcome."""
+        self.known.append(outcome)
+        self.tell(outcome)
+
+    @contextmanager
+    def refusals_of(self, node: str) -> Iterator[None]:
+        """Note a refusal as the outcome of *node*: the other nodes must not wait for it."""
+        try:
+            yield
+        except UnreachableError:
+            raise
+        except MachineError as error:
+            if isinstance(error, ForbiddenError):
+                self._lacking.append(error)
+            self.note(RestoreOutcome(node, "refused", str(error)))
+
+    def require_a_right(self, nodes: int) -> None:
+        """Raise ForbiddenError if the right to change each of so many *nodes* is missing."""
+        if nodes and len(self._lacking) == nodes:
+            raise self._lacking[0]
 
 
 class _Answers:
@@ -112,45 +143,43 @@ def restore_nodes(
     """
     present = _chosen(api, names)
     agents = _with_agents(api, namespace)
-    outcomes: list[RestoreOutcome] = []
-
-    def note(outcome: RestoreOutcome) -> None:
-        outcomes.append(outcome)
-        tell(outcome)
-
+    outcomes = _Outcomes(tell)
     waiting: set[str] = set()
     value = UNINSTALL if is_uninstall else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     asking = {RESTORE: value, RESTORED: None, LEFT: None}
     for name, annotations in sorted(present.items()):
         has_agent = name in agents if agents is not None else STATUS in annotations
-        try:
+        with outcomes.refusals_of(name):
             if has_agent and _patch(api, name, asking):
                 waiting.add(name)
             elif not has_agent:
-                note(_without_agent(api, name, annotations))
-        except RefusalError as error:  # a policy of the cluster must not delay the other nodes
-            note(RestoreOutcome(name, "refused", str(error)))
+                outcomes.note(_without_agent(api, name, annotations))
+    outcomes.require_a_right(len(present))
     answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
+        outcome = RestoreOutcome(
+            name, state, _with_advice(state, detail, is_uninstall=is_uninstall)
+        )
         if is_uninstall:
-            _patch(api, name, dict.fromkeys(_removable(answers.of(name) | asking.keys())))
-        note(RestoreOutcome(name, state, _with_advice(state, detail, is_uninstall=is_uninstall)))
-    return outcomes
+            outcome = _cleaned(api, outcome, answers.of(name) | asking.keys())
+        outcomes.note(outcome)
+    return outcomes.known
 
 
 def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[RestoreOutcome]:
     """Withdraw the request, so that the agents work again."""
-    outcomes = []
-    for name, annotations in sorted(_chosen(api, names).items()):
-        if RESTORE in annotations:
-            _patch(api, name, {RESTORE: None})
-            outcomes.append(RestoreOutcome(name, "released"))
+    outcomes = _Outcomes(tell)
+    present = _chosen(api, names)
+    requested = {name for name, annotations in present.items() if RESTORE in annotations}
+    for name in sorted(present):
+        if name in requested:
+            with outcomes.refusals_of(name):
+                _patch(api, name, {RESTORE: None})
+                outcomes.note(RestoreOutcome(name, "released"))
         elif names:
-            outcomes.append(RestoreOutcome(name, "not_requested"))
-        else:
-            continue
-        tell(outcomes[-1])
-    return outcomes
+            outcomes.note(RestoreOutcome(name, "not_requested"))
+    outcomes.require_a_right(len(requested))
+    return outcomes.known
 
 
 def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, str]]:
@@ -192,6 +221,20 @@ def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) ->
         return RestoreOutcome(name, "nothing")
     _patch(api, name, dict.fromkeys(ours))
     return RestoreOutcome(name, "no_agent", FILES_MAY_REMAIN)
+
+
+def _cleaned(api: ApiServer, outcome: RestoreOutcome, annotations: Iterable[str]) -> RestoreOutcome:
+    """Remove an agent's annotations from its Node object. Return the outcome with what remains."""
+    try:
+        _patch(api, outcome.node, dict.fromkeys(_removable(annotations)))
+    except UnreachableError:
+        raise
+    except MachineError as error:
+        state = "restored_in_part" if outcome.state == "restored" else outcome.state
+        remains = f"its annotations remain: {error}"
+        detail = f"{outcome.detail}; {remains}" if outcome.detail else remains
+        return evolve(outcome, state=state, detail=detail)
+    return outcome
 
 
 def _removable(annotations: Iterable[str]) -> list[str]:
