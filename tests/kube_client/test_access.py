@@ -10,7 +10,7 @@ import yaml
 from temper_core import InputError
 from temper_kube.access import in_cluster
 from temper_kube.failures import UnreachableError
-from temper_kube.kubeconfig import read_kubeconfig
+from temper_kube.kubeconfig import find_access, read_kubeconfig
 
 
 def kubeconfig(path, cluster=None, user=None):
@@ -98,6 +98,11 @@ def test_a_kubeconfig_that_makes_no_sense_is_refused_by_its_name(tmp_path, text,
     ("cluster", "user", "why"),
     [
         ({"server": "api:6443"}, {}, "is not a URL"),
+        ({"server": "htps://api:6443"}, {"token": "hunter2"}, "is not a URL"),
+        ({"server": "wss://api:6443"}, {"token": "hunter2"}, "is not a URL"),
+        ({"server": "//api:6443"}, {"token": "hunter2"}, "is not a URL"),
+        ({"server": "http://api"}, {"token": "hunter2"}, "needs a server with https"),
+        ({"server": "http://10.0.0.1"}, {"tokenFile": "hunter2"}, "needs a server with https"),
         ({"server": "127.0.0.1:hunter2@x"}, {}, "is not a URL"),
         ({"server": "https://me:hunter2"}, {}, "is not a URL"),
         ({"server": "https://me:hunter2@[x"}, {}, "is not a URL"),
@@ -110,6 +115,29 @@ def test_what_an_agent_does_not_take_is_refused(tmp_path, cluster, user, why):
         read_kubeconfig(kubeconfig(tmp_path / "odd", cluster, user))
 
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8001", "[::1]:8001"])
+def test_a_token_may_go_to_this_machine_without_tls(tmp_path, host):
+    cluster, user = {"server": f"http://{host}"}, {"token": "secret"}
+
+    access = read_kubeconfig(kubeconfig(tmp_path / "c", cluster, user))
+
+    assert (access.is_tls, access.headers()) == (False, {"Authorization": "Bearer secret"})
+
+
+def test_a_program_issues_no_token_for_a_server_without_tls(tmp_path):
+    program = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/usr/bin/false"}
+    path = kubeconfig(tmp_path / "c", {"server": "http://api"}, {"exec": program})
+
+    with pytest.raises(InputError, match="needs a server with https"):
+        find_access(path)
+
+
+def test_a_server_may_be_asked_without_tls_and_without_a_token(tmp_path):
+    access = read_kubeconfig(kubeconfig(tmp_path / "c", {"server": "HTTP://api"}))
+
+    assert (access.name, access.is_tls) == ("api:80", False)
 
 
 def test_a_few_aliases_that_stand_for_millions_of_names_are_refused(tmp_path):

@@ -4,6 +4,7 @@ import base64
 import os
 import ssl
 from collections.abc import Mapping
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -20,6 +21,7 @@ DEFAULT_NAMESPACE = "default"
 NO_PASSWORD = ""
 """Without one OpenSSL asks for that of an encrypted key, on the terminal."""
 HTTPS_PORT, HTTP_PORT, LARGEST_PORT = 443, 80, 65_535
+SCHEMES = ("https", "http")
 LARGEST_TOKEN_BYTES = 65_536
 
 
@@ -147,6 +149,8 @@ def access_of(cluster: Mapping[str, Any], user: Mapping[str, Any], namespace: st
         program=read_program(user["exec"], cluster) if user.get("exec") else None,
         impersonation=impersonation_of(user),
     )
+    if not is_tls:
+        _require_private(host, credentials)
     port = port or (HTTPS_PORT if is_tls else HTTP_PORT)
     prefix, namespace = url.path.rstrip("/"), namespace or DEFAULT_NAMESPACE
     return Access(host, port, is_tls, prefix, credentials, namespace)
@@ -159,9 +163,23 @@ def _url_of(server: str) -> tuple[SplitResult, str, int | None]:
         host, port = url.hostname, url.port
     except ValueError:
         url, host, port = SplitResult("", "", "", "", ""), None, None
-    if not host:
+    if not host or url.scheme not in SCHEMES:
         raise ValueError("its server is not a URL such as https://HOST:PORT")
     return url, host, port
+
+
+def _require_private(host: str, credentials: Credentials) -> None:
+    """Raise ValueError if a token would pass a network without TLS."""
+    has_token = credentials.token or credentials.token_file or credentials.program
+    if has_token and not _is_loopback(host):
+        raise ValueError("its user's token needs a server with https: http would show it")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _port_of(text: str) -> int:
