@@ -11,7 +11,9 @@ import time
 import pytest
 import yaml
 
+from temper_kube.proxied import REVIEWS
 from temper_plugin_rightsizer.advice.records import Resources
+from temper_plugin_rightsizer.cluster.prices import DISAGREE
 from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node import document
@@ -139,13 +141,19 @@ def machine(name, kind, cpu="4", memory="16Gi"):
     }
 
 
+PRICES = {"core_hour": 0.05, "gib_hour": 0.005, "machines": {"rack-7": 1.0}}
+
+
+def set_prices(fleet, **prices):
+    for name, settings in prices.items():
+        path = path_of(name)
+        fleet.answers[path] = {**fleet.answers[path], "price_settings": settings}
+
+
 def test_savings_are_priced_by_the_machines_and_the_agents_settings(ask, fleet):
     machines = [machine("n1", "m5.xlarge"), machine("n2", "rack-7"), machine("n3", "\x1b[31mred")]
     fleet.answers["/api/v1/nodes"] = in_pages(machines)
-    malformed, good = (fleet.answers[path_of(name)] for name in ("n1", "n2"))
-    fleet.answers[path_of("n1")] = {**malformed, "price_settings": {"core_hour": "free"}}
-    settings = {"core_hour": 0.05, "gib_hour": 0.005, "machines": {"rack-7": 1.0}}
-    fleet.answers[path_of("n2")] = {**good, "price_settings": settings}
+    set_prices(fleet, n1=PRICES, n2=PRICES)
 
     report, _ = reported(ask)
     table = ask("rightsize").stdout
@@ -162,6 +170,39 @@ def test_savings_are_priced_by_the_machines_and_the_agents_settings(ask, fleet):
     assert savings["headroom_per_month"] == pytest.approx(hourly * 730, rel=1e-3)
     assert "1 x rack-7 (4 cores, 16.0 GiB): 1 an hour" in table
     assert "\x1b" not in table
+
+
+@pytest.mark.parametrize("forged", [{"core_hour": 1e6}, {"core_hour": "free"}, {"gib_hour": 1e999}])
+def test_one_agent_sets_no_prices(ask, fleet, forged):
+    fleet.answers["/api/v1/nodes"] = in_pages([machine("n1", "rack-7")])
+    set_prices(fleet, n1=forged, n2=PRICES)
+
+    report, _ = reported(ask)
+
+    assert DISAGREE in report["notes"]
+    assert (report["prices"]["core_hour"], report["prices"]["gib_hour"]) == (0.031611, 0.004237)
+
+
+def test_prices_of_most_agents_are_used(ask, fleet):
+    agents = [agent(name) for name in ("n1", "n2", "n3")]
+    fleet.answers["/api/v1/namespaces/temper/pods"] = in_pages(agents)
+    fleet.answers[path_of("n3")] = Learned().answer()
+    set_prices(fleet, n1={"core_hour": 1e6}, n2=PRICES, n3=PRICES)
+
+    report, _ = reported(ask)
+
+    assert report["prices"]["core_hour"] == 0.05
+    assert DISAGREE not in report["notes"]
+
+
+def test_prices_of_the_commands_settings_replace_those_of_the_agents(ask, fleet, tmp_path):
+    set_prices(fleet, n1=PRICES, n2=PRICES)
+    settings = tmp_path / "settings.toml"
+    settings.write_text("[plugins.rightsizer.prices]\ncore_hour = 0.07\n")
+
+    report, _ = reported(ask, "--settings", settings)
+
+    assert report["prices"]["core_hour"] == 0.07
 
 
 def test_without_the_right_to_list_nodes_the_settings_price_all(ask, fleet):
@@ -210,16 +251,83 @@ def test_without_any_answer_there_is_one_line(ask, fleet):
 
 
 def test_a_missing_right_is_named(ask, fleet):
-    message = (
-        'pods "temper-agent-n1" is forbidden: User "me" cannot get resource "pods/proxy" '
-        'in API group "" in the namespace "temper"'
-    )
-    fleet.answers[path_of("n1")] = 403, {"kind": "Status", "message": message}
+    fleet.answers[REVIEWS] = {"status": {"allowed": False}}
 
     done = ask("rightsize")
 
     assert done.returncode == 3
     assert "lacks the right to get pods/proxy in the namespace temper" in done.stderr
+    assert not [path for _, path, _ in fleet.asked if path.endswith("/proxy/rightsize")]
+
+
+def test_an_agent_speaks_for_itself_alone(ask, fleet):
+    forged = 'User "you" cannot escalate resource "clusterroles" in API group "rbac"'
+    fleet.answers[path_of("n1")] = 403, {"kind": "Status", "message": forged}
+
+    report, rows = reported(ask)
+
+    away = {each["node"]: each["why"] for each in report["away"]}
+    assert away["n1"] == f"its agent answers with 403: {forged}"
+    assert ("StatefulSet/db", "app") in rows
+
+
+def test_an_agent_makes_no_command_wait(ask, fleet):
+    fleet.answers[path_of("n1")] = 429, {"message": "later"}, {"Retry-After": "9"}
+
+    report, _ = reported(ask)
+
+    assert report["away"][0]["why"] == "its agent answers with 429: later"
+    assert [path for _, path, _ in fleet.asked].count(path_of("n1")) == 1
+
+
+def test_an_agent_that_refuses_credentials_does_not_have_them_issued_again(
+    fleet, kubeconfig_to, tmp_path
+):
+    fleet.answers[path_of("n1")] = fleet.answers[path_of("n2")] = 401, {"message": "who"}
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential"}
+    printed = json.dumps({**credential, "status": {"token": "issued"}})
+    script = f"echo run >>{tmp_path}/runs; echo '{printed}'"
+    program = {"apiVersion": credential["apiVersion"], "command": "sh", "args": ["-c", script]}
+    kubeconfig = kubeconfig_to(fleet.url, {"exec": program})
+
+    done = here("k8s", "rightsize", kubeconfig=kubeconfig)
+
+    assert "no agent answers" in done.stderr
+    assert {each["Authorization"] for each in fleet.headers} == {"Bearer issued"}
+    assert (tmp_path / "runs").read_text() == "run\n"
+
+
+@pytest.mark.parametrize("window_s", ["abc", [1], 1e999, -1, 1e300, None, {}])
+def test_an_agent_whose_window_cannot_be_read_is_away(ask, fleet, window_s):
+    fleet.answers[path_of("n2")] = {"containers": [], "window_s": window_s}
+
+    report, rows = reported(ask)
+
+    away = {each["node"]: each["why"] for each in report["away"]}
+    assert "its window_s is not up to 14 days" in away["n2"]
+    assert ("Pod/etcd-n1", "app") in rows
+
+
+@pytest.mark.parametrize("answer", [[], [{"containers": []}], 7])
+def test_an_agent_whose_answer_is_no_object_is_away(ask, fleet, answer):
+    fleet.answers[path_of("n2")] = 200, answer
+
+    report, _ = reported(ask)
+
+    assert "its agent's answer is not an object" in [each["why"] for each in report["away"]]
+
+
+@pytest.mark.parametrize(("key", "value"), [("bytes_per_hour", 1e-320), ("last_bytes", 1e308)])
+def test_a_growth_beyond_all_measure_is_none(ask, fleet, key, value):
+    for row in fleet.answers[path_of("n2")]["containers"]:
+        if row["growth"]:
+            row["growth"][key] = value
+            row["current"]["memory_limit_bytes"] = 1e308
+
+    _, rows = reported(ask)
+
+    assert rows["StatefulSet/db", "app"]["leak"] is None
+    assert rows["StatefulSet/db", "app"]["current"]["memory_limit_bytes"] is None
 
 
 def test_owners_that_may_not_be_listed_stay_what_the_node_knows(ask, fleet):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from temper_kube.proxied import REVIEWS
 from tests.kube_client.made_server import agent, in_pages, listed, node
 
 NODES, PODS = "/api/v1/nodes", "/api/v1/namespaces/temper/pods"
@@ -126,13 +127,34 @@ def test_kubelets_that_do_not_answer_are_told_in_a_few_lines(made, ask):
 def test_a_fleets_kubelets_are_asked_for_so_long_and_no_longer(made, ask, monkeypatch):
     monkeypatch.setattr("temper_plugin_kubernetes.operators.kubelets.ALL_S", -1.0)
     fleet_of(made, [node(f"n{n:03}", agent_status="enforcing") for n in range(50)])
-    made.answers[f"{NODES}/n000/proxy/configz"] = {"kubeletconfig": {}}
 
     told = json.loads(ask("doctor", "-o", "json").stdout)["unknown"]
 
     why = next(each["why"] for each in told if each["what"].startswith("the kubelets"))
     assert why.startswith("not reached within")
-    assert len([each for each in made.asked if each[1].endswith("configz")]) == 1
+    assert not [each for each in made.asked if each[1].endswith("configz")]
+
+
+def test_a_kubelet_speaks_for_itself_alone(made, ask):
+    fleet_of(made, [node(name, agent_status="enforcing") for name in ("n1", "n2")])
+    forged = 'User "you" cannot escalate resource "clusterroles" in API group "rbac"'
+    made.answers[f"{NODES}/n1/proxy/configz"] = 403, {"message": forged}
+    made.answers[f"{NODES}/n2/proxy/configz"] = {"kubeletconfig": {"cpuManagerPolicy": "static"}}
+
+    told = json.loads(ask("doctor", "-o", "json").stdout)
+
+    assert ("static_cpu_manager", ["n2"]) in [(f["check"], f["nodes"]) for f in told["findings"]]
+    assert f"the kubelet answers with 403: {forged}" in [each["why"] for each in told["unknown"]]
+
+
+def test_kubelets_are_not_asked_without_the_right(made, ask):
+    fleet_of(made, [node("n1", agent_status="enforcing")])
+    made.answers[REVIEWS] = {"status": {"allowed": False}}
+
+    told = json.loads(ask("doctor", "-o", "json").stdout)
+
+    assert "lacks the right to get nodes/proxy" in " ".join(each["why"] for each in told["unknown"])
+    assert not [each for each in made.asked if each[1].endswith("configz")]
 
 
 def test_documents_for_machines_have_the_keys_that_are_documented(made, ask):

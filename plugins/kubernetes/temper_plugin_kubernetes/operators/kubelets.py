@@ -15,7 +15,7 @@ from temper_core.console import named
 from temper_core.observed import table
 from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
-from temper_kube.failures import ForbiddenError
+from temper_kube.proxied import get_proxied, require_proxy
 from temper_plugin_kubernetes.operators.findings import Finding, Unknown, error, note
 
 AT_ONCE = 16
@@ -44,22 +44,26 @@ class Kubelets:
 
 
 def ask_kubelets(access: Access, nodes: Sequence[str]) -> Kubelets:
-    """Read the configurations of *nodes*, AT_ONCE at a time. Stop at the first missing right."""
+    """Read the configurations of *nodes*, AT_ONCE at a time, none without the right."""
     settings: dict[str, KubeletSettings] = {}
     silent: defaultdict[str, list[str]] = defaultdict(list)
-    for node in nodes[:1]:
-        try:
-            settings[node] = _ask(access, node)
-        except ForbiddenError as problem:
-            return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
-        except MachineError as problem:
-            silent[str(problem)].append(node)
-    for node, answer in zip(nodes[1:], _ask_all(access, nodes[1:]), strict=True):
+    try:
+        _require_right(access, nodes)
+    except MachineError as problem:
+        return Kubelets({}, (Unknown("the kubelets' configuration", str(problem)),))
+    for node, answer in zip(nodes, _ask_all(access, nodes), strict=True):
         if isinstance(answer, str):
             silent[answer].append(node)
         else:
             settings[node] = answer
     return Kubelets(settings, tuple(_unknown(silent)))
+
+
+def _require_right(access: Access, nodes: Sequence[str]) -> None:
+    """Raise MachineError if the user may not ask kubelets."""
+    with ApiServer(access) as api:
+        for node in nodes[:1]:
+            require_proxy(api, "nodes", node)
 
 
 def _ask_all(access: Access, nodes: Sequence[str]) -> list[KubeletSettings | str]:
@@ -117,10 +121,10 @@ def _tried(access: Access, node: str, deadline: float) -> KubeletSettings | str:
 
 
 def _ask(access: Access, node: str) -> KubeletSettings:
-    with ApiServer(access, ANSWER_S) as api:
-        answer = api.text(f"/api/v1/nodes/{node}/proxy/configz", LARGEST_BYTES)
+    path = f"/api/v1/nodes/{node}/proxy/configz"
+    body = get_proxied(access, path, "the kubelet", most_bytes=LARGEST_BYTES, timeout_s=ANSWER_S)
     try:
-        document = parse_tenant_json(answer)
+        document = parse_tenant_json(body)
     except (ValueError, RecursionError) as error:
         raise MachineError("the kubelet's answer is not JSON") from error
     if not isinstance(document, dict):

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlencode
 
-from temper_core import MachineError
-from temper_core.observed import rows
+from temper_core import MachineError, parse_tenant_json
+from temper_core.observed import count, rows
 from temper_kube.access import Access
 from temper_kube.agents import Agent, Away
-from temper_kube.api_server import ApiServer
-from temper_kube.failures import ForbiddenError
 from temper_kube.list_pages import Json
+from temper_kube.proxied import get_proxied
+from temper_plugin_rightsizer.cluster.demands import LONGEST_S
 
 AT_ONCE = 16
 ANSWER_S = 30.0
@@ -24,20 +24,12 @@ def ask_agents(
 ) -> Iterator[tuple[Agent, Json | Away]]:
     """Yield each agent with its answer to ``/rightsize``, or why there is none.
 
-    A few answers are in memory at a time. An interruption cancels the remaining requests. Raises
-    ForbiddenError if the first agent may not be asked, as then none may.
+    A few answers are in memory at a time. An interruption cancels the remaining requests.
     """
     deadline = time.monotonic() + ALL_S
-    for agent in agents[:1]:
-        try:
-            yield agent, _ask(access, agent, query)
-        except ForbiddenError:
-            raise
-        except MachineError as problem:
-            yield agent, Away(agent.node, str(problem))
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
-        for begin in range(1, len(agents), AT_ONCE):
+        for begin in range(0, len(agents), AT_ONCE):
             some = agents[begin : begin + AT_ONCE]
             answers = pool.map(lambda agent: _tried(access, agent, query, deadline), some)
             yield from zip(some, answers, strict=True)
@@ -56,9 +48,18 @@ def _tried(access: Access, agent: Agent, query: Mapping[str, str], deadline: flo
 
 def _ask(access: Access, agent: Agent, query: Mapping[str, str]) -> Json:
     """Return the agent's answer. Raises MachineError if it is none."""
-    with ApiServer(access, ANSWER_S) as api:
-        answer = api.get(f"{agent.proxy_path}/rightsize?{urlencode(query)}")
+    path = f"{agent.proxy_path}/rightsize?{urlencode(query)}"
+    body = get_proxied(access, path, "its agent", timeout_s=ANSWER_S)
+    try:
+        answer = parse_tenant_json(body)
+    except (ValueError, RecursionError) as error:
+        raise MachineError("its agent's answer is not JSON") from error
+    if not isinstance(answer, dict):
+        raise MachineError("its agent's answer is not an object")
     containers = rows(answer, "containers")
     if "containers" not in answer or not all("demand" in row for row in containers):
         raise MachineError("the agent's answer has no demand: is its version another?")
+    window_s = count(answer, "window_s")
+    if window_s is None or window_s > LONGEST_S:
+        raise MachineError("its agent's answer cannot be read: its window_s is not up to 14 days")
     return answer

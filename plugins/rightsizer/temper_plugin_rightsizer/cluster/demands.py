@@ -15,9 +15,11 @@ from temper_plugin_rightsizer.demand.growth import Growth
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.fleet.demands import Key
 from temper_plugin_rightsizer.fleet.workloads import NO_OWNER, Owners, Workload
-from temper_plugin_rightsizer.store.packing import DamagedError, unpack
+from temper_plugin_rightsizer.store.packing import MOST, DamagedError, unpack
 
 DAY_S = 86_400
+LEAST_BYTES_PER_HOUR = 1.0
+"""A leak that is slower never meets its limit."""
 LONGEST_S = 14 * DAY_S
 """The history of an agent. Intervals of a day at most may begin before the window."""
 
@@ -134,12 +136,18 @@ def _parts(demand: IntervalDemand) -> Iterator[IntervalDemand]:
 def _growth(row: Mapping[str, object]) -> Growth | None:
     rate, sizes = (
         number(row, "bytes_per_hour"),
-        [count(row, name) for name in ("seconds", "first_bytes", "last_bytes")],
+        [_amount(row, name) for name in ("seconds", "first_bytes", "last_bytes")],
     )
-    if not rate or None in sizes:
+    if rate is None or not LEAST_BYTES_PER_HOUR <= rate <= MOST or None in sizes:
         return None
     seconds, first, last = (size or 0 for size in sizes)
     return Growth(rate, seconds, first, last)
+
+
+def _amount(row: Row, name: str) -> int | None:
+    """Return an amount. None if it is larger than any that a kernel counts to."""
+    amount = count(row, name)
+    return None if amount is None or amount > MOST else amount
 
 
 def _treatment(row: Row) -> PodTreatment:
@@ -150,7 +158,7 @@ def _treatment(row: Row) -> PodTreatment:
 
 def _largest(known: Resources, row: Row) -> Resources:
     def larger(name: str) -> int | None:
-        sizes = (getattr(known, name), count(row, name))
+        sizes = (getattr(known, name), _amount(row, name))
         return max((size for size in sizes if size), default=None)
 
     return Resources(

@@ -6,13 +6,14 @@ from typing import Any
 
 from attrs import asdict, evolve, frozen
 
-from temper_core import DocumentError, MachineError, fit, rfc3339
+from temper_core import MachineError, rfc3339
 from temper_core.console import Row, named
-from temper_core.observed import table
+from temper_core.observed import count
 from temper_kube.access import Access
 from temper_kube.agents import Away, roster
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import ForbiddenError
+from temper_kube.proxied import require_proxy
 from temper_plugin_rightsizer.advice.advising import advise, confidence
 from temper_plugin_rightsizer.advice.leaks import leak_of
 from temper_plugin_rightsizer.advice.options import AdviceOptions
@@ -25,6 +26,7 @@ from temper_plugin_rightsizer.advice.use import used
 from temper_plugin_rightsizer.cluster.agents import ask_agents
 from temper_plugin_rightsizer.cluster.demands import ClusterDemand, WorkloadDemand
 from temper_plugin_rightsizer.cluster.machines import ClusterMachines
+from temper_plugin_rightsizer.cluster.prices import DISAGREE, AgreedPrices
 from temper_plugin_rightsizer.cluster.surroundings import ClusterSurroundings
 from temper_plugin_rightsizer.fleet.demands import Key
 from temper_plugin_rightsizer.fleet.workloads import Named, Owners
@@ -39,13 +41,15 @@ REPLICASETS, JOBS = "/apis/apps/v1/replicasets", "/apis/batch/v1/jobs"
 class Question:
     """A question to the agents in *namespace*: the history of *hours*, None for theirs.
 
-    The report has the workloads of the namespaces *only*, or of all if there are none.
+    The report has the workloads of the namespaces *only*, or of all if there are none. Without
+    *prices* it has those on which the agents agree.
     """
 
     access: Access
     namespace: str
     hours: int | None = None
     only: frozenset[str] = frozenset()
+    prices: Prices | None = None
 
 
 def report(
@@ -60,6 +64,8 @@ def report(
         known = roster(api, question.namespace)
         if not known.agents:
             raise MachineError(f"no agent is ready in the namespace {question.namespace}")
+        first = known.agents[0]
+        require_proxy(api, "pods", first.pod, first.namespace)
         owners, unknown = _owners(api)
         surroundings = ClusterSurroundings(owners)
         surroundings.read(api)
@@ -67,17 +73,18 @@ def report(
     away = [*known.away]
     query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
     window_s = 0
-    prices: Prices | None = None
+    agreed = AgreedPrices()
     for asked, (agent, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
         if isinstance(answer, Away):
             away.append(answer)
         else:
             demand.add(answer, agent.node)
-            window_s = max(window_s, int(answer.get("window_s") or 0))
-            prices = prices or _prices(answer)
+            window_s = max(window_s, count(answer, "window_s") or 0)
+            agreed.add(answer)
         shown(asked, len(known.agents))
     if len(away) - len(known.away) == len(known.agents):
         raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
+    prices = question.prices or agreed.agreed
     rows = [
         _row(key, found, surroundings.of(*key), options)
         for key, found in demand.rows()
@@ -94,6 +101,7 @@ def report(
             *known.unknown,
             *unknown,
             *surroundings.unknown,
+            *(() if prices else (DISAGREE,)),
             *pressure_notes(rows),
         ],
         "away": [asdict(each) for each in sorted(away, key=lambda each: each.node)],
@@ -103,14 +111,6 @@ def report(
             with_pod_bounds(rows, surroundings.pod_bounds), surroundings.quotas
         ),
     }
-
-
-def _prices(answer: Row) -> Prices | None:
-    """Return the prices in the settings of the agent that answers. None if they are malformed."""
-    try:
-        return fit(dict(table(answer, "price_settings")), Prices, source="prices")
-    except DocumentError:
-        return None
 
 
 def _machines(machines: ClusterMachines, prices: Prices) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """``kubectl temper rightsize``: what the agents of a cluster recommend together."""
 
 import re
+from pathlib import Path
 
 import click
 
@@ -12,6 +13,7 @@ from temper_plugin_rightsizer.commands.choices import advice_options, chosen
 from temper_plugin_rightsizer.commands.fleet import of_workload
 from temper_plugin_rightsizer.commands.showing import Showing, show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
+from temper_plugin_rightsizer.prices.reading import prices_in
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -35,6 +37,13 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
     type=click.IntRange(1, MOST_DAYS * HOURS_OF_DAY),
     help="The hours of history that the advice follows from. [default: the agents' setting]",
 )
+@click.option(
+    "--settings",
+    "settings_path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Settings (TOML) whose prices are used, in place of those that most agents have.",
+)
 @advice_options
 @showing_options
 def command(  # noqa: PLR0913 - one argument for each option
@@ -45,6 +54,7 @@ def command(  # noqa: PLR0913 - one argument for each option
     namespace: str,
     only: tuple[str, ...],
     hours: int | None,
+    settings_path: Path | None,
     showing: Showing,
     **choices: float | None,
 ) -> int:
@@ -64,7 +74,9 @@ def command(  # noqa: PLR0913 - one argument for each option
         raise InputError(
             f"--namespace {namespace!r}: must be up to 63 lower-case letters, digits and '-'"
         )
-    question = Question(find_access(kubeconfig, context), namespace, hours, frozenset(only))
+    prices = prices_in(settings_path) if settings_path else None
+    access = find_access(kubeconfig, context)
+    question = Question(access, namespace, hours, frozenset(only), prices)
     progress = Progress()
     document = report(
         question,

@@ -1,0 +1,67 @@
+"""GET requests that the API server passes on to a pod or a node.
+
+An attacker may control what answers there. It speaks for itself alone: no answer is taken for a
+missing right or for refused credentials, and none makes a command wait.
+"""
+
+from attrs import evolve
+
+from temper_core import MachineError
+from temper_core.observed import table
+from temper_kube.access import Access
+from temper_kube.api_server import ApiServer
+from temper_kube.connection import EXCHANGE_S, LARGEST_BYTES, Connection
+from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def require_proxy(api: ApiServer, resource: str, name: str, namespace: str = "") -> None:
+    """Raise ForbiddenError if the user may not get the proxy of the object *name*.
+
+    *resource* is ``pods`` or ``nodes``. An API server that does not tell is taken to allow it.
+    """
+    what = {"verb": "get", "resource": resource, "subresource": "proxy", "name": name}
+    spec = {"resourceAttributes": {**what, "namespace": namespace} if namespace else what}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview"}
+    try:
+        answer = api.post(REVIEWS, {**review, "spec": spec})
+    except (ForbiddenError, NotFoundError, RefusalError):
+        return
+    if table(answer, "status").get("allowed") is False:
+        where = f"the namespace {namespace}" if namespace else "the whole cluster"
+        raise ForbiddenError(f"get {resource}/proxy in {where}", "this user")
+
+
+def get_proxied(
+    access: Access,
+    path: str,
+    who: str,
+    *,
+    most_bytes: int = LARGEST_BYTES,
+    timeout_s: float = EXCHANGE_S,
+) -> bytes:
+    """Return the answer at *path*, once. Each byte is waited for *timeout_s*.
+
+    A refusal is a MachineError of *who* answers, such as ``its agent``.
+    """
+    with Connection(_with_issued(access), timeout_s) as connection:
+        try:
+            return connection.content(path, most_bytes=most_bytes).body
+        except RefusalError as error:
+            raise MachineError(f"{who} answers with {error.status}: {error.message}") from error
+
+
+def _with_issued(access: Access) -> Access:
+    """Return *access* with what its program has issued: no refusal makes the program run again."""
+    credentials = access.credentials
+    if credentials.program is None:
+        return access
+    issued = credentials.issued()
+    token, certificate = issued.token, issued.certificate
+    return evolve(
+        access,
+        credentials=evolve(
+            credentials, program=None, token_file="", token=token, certificate_data=certificate
+        ),
+    )
