@@ -36,6 +36,21 @@ class Remembered:
     damaged: int = 0
 
 
+def is_written(path: Path) -> bool:
+    """Whether an agent has the event file at *path* open. Raises OSError if that is not known."""
+    try:
+        descriptor = os.open(path, _FLAGS & ~(os.O_RDWR | os.O_APPEND))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        _lock(descriptor, path)
+    except NotOursError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @define(eq=False)
 class EventFile:
     """The file at *path*, readable by its owner only. Every method raises OSError.

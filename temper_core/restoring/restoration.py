@@ -16,6 +16,8 @@ import structlog
 from attrs import evolve
 
 from temper_core.errors import MachineError
+from temper_core.events.event_file import is_written
+from temper_core.events.event_keeper import events_path
 from temper_core.records.restored import Leftover, Restored
 from temper_core.restoring.device_values import Plugins
 from temper_core.restoring.host_files import OWN_DIRECTORY, Sparing, agents_files, restore_files
@@ -57,8 +59,8 @@ class Withdrawable(Protocol):
 def refuse_beside_agent(settings: Settings, roots: Roots, path: Path | None = None) -> None:
     """Raise AnotherAgentError if an agent runs on this host, MachineError if that is not known.
 
-    An agent that may enforce holds the node's lock. Any other listens on its socket, or was started
-    with the same settings file *path*, None for none.
+    An agent that may enforce holds the node's lock. Any other listens on its socket, writes its
+    events, or was started with the same settings file *path*, None for none.
     """
     from temper_core.scheduler.host.running_agents import find_agents  # noqa: PLC0415 - not for agents
 
@@ -83,6 +85,21 @@ def refuse_beside_agent(settings: Settings, roots: Roots, path: Path | None = No
             os.close(descriptor)
     if settings.server.socket and _listens(Path(settings.server.socket)):
         raise _refusal(f"it listens on {settings.server.socket}")
+    _refuse_if_written(events_path(Path(settings.safe_mode.state)))
+
+
+def _refuse_if_written(events: Path | None) -> None:
+    """Refuse while an agent writes the *events*: another socket does not make the state another."""
+    if events is None:
+        return
+    try:
+        is_in_use = is_written(events)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            return  # a link or a socket, which no agent has open
+        raise _not_known(events, error) from error
+    if is_in_use:
+        raise _refusal(f"it writes {events}")
 
 
 def _is_same_file(one: str, other: Path | None) -> bool:

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from temper_core.cli.restore import command
 from temper_core.errors import EXIT_FINDINGS, EXIT_MACHINE, InputError, MachineError
+from temper_core.events.event_file import EventFile
 from temper_core.node.cgroups import detect_cgroups
 from temper_core.restoring import nice_values
 from temper_core.restoring.restoration import refuse_beside_agent
@@ -339,6 +340,20 @@ def test_it_refuses_beside_an_agent_of_the_same_settings_without_a_socket(made, 
 
     assert isinstance(refused.exception, MachineError)
     assert f"process {process.pid}" in str(refused.exception)
+
+
+@pytest.mark.parametrize("option", ["--all", "--dry-run"])
+def test_it_refuses_while_an_agent_of_other_settings_writes_into_its_state(made, restore, option):
+    events = EventFile(made.state / "events.jsonl")
+    events.append([b"{}\n"])
+
+    refused = restore(option)
+    events.close()
+    freed = restore(option)
+
+    assert isinstance(refused.exception, MachineError)
+    assert f"it writes {events.path}" in str(refused.exception)
+    assert (freed.exit_code, events.path.exists()) == (0, option == "--dry-run")
 
 
 def test_it_refuses_while_a_listener_hangs_and_takes_nobody_in_any_more(made, restore):
