@@ -122,7 +122,7 @@ class Round:
             room = spare.layers - len({SYSTEM, *self.grants}) - 1
             if self.left and room > 0 and self._may_stand_by(tier):
                 self._take(tier.value, _standing(self.tiers.of(tier).kind, tier))
-        for _ in range(spare.headroom_cores):
+        for _ in range(min(spare.headroom_cores, self.left)):
             for grant in self._granted(tiers):
                 self._raise(grant, 1)
 

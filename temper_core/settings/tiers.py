@@ -8,6 +8,9 @@ from attrs.validators import and_, deep_iterable, ge, le, matches_re, max_len
 from temper_core.records.tiers import Isolation, LayerKind, Tier
 from temper_core.settings.fields import MILLISECOND_US, SECOND_US, setting
 
+MOST_HEADROOM = 4096
+"""The cores of the largest machine."""
+
 
 @frozen
 class PriorityMapping:
@@ -94,7 +97,7 @@ class PlanSettings:
         1,
         "Spare cores beyond its requests that a layer may grow into, so that the next pods need "
         "no new engine.",
-        validator=ge(0),
+        validator=and_(ge(0), le(MOST_HEADROOM)),
     )
     shrink_after_s: float = setting(
         600.0,

@@ -10,9 +10,11 @@ from temper_core.engine.binary import verify_offline
 from temper_core.engine.capabilities import capabilities_of
 from temper_core.engine.configuration_check import check
 from temper_core.plan import plan_document, render_engine
+from temper_core.plan.capacity import Capacity
+from temper_core.plan.rounds import CoreGrant, Round, Spare
 from temper_core.records.steering import FIRST_GROUP_HINT, FIXED_HINTS
 from temper_core.records.thread_groups import Behaviour, ThreadGroup, ThreadMatch, Treatment
-from temper_core.records.tiers import LayerKind
+from temper_core.records.tiers import LayerKind, Tier
 from temper_core.settings import Settings
 from temper_core.settings.tiers import PlanSettings, Tiers, TierSettings
 
@@ -259,6 +261,17 @@ def test_one_of_the_engines_layers_is_kept_for_its_last(
     assert len(made.layers) == 15
     assert made.layer_named("p11.hot.high")
     assert ("folded", "p12.hot.high") in codes(made)
+
+
+@pytest.mark.parametrize("granted", [(), (Tier.HIGH,)])
+def test_headroom_ends_with_the_last_core(granted):
+    plan_round = Round((), Capacity(1, 8, 1), Tiers(), Spare(10**15, 1))
+    grants = {tier.value: CoreGrant.fixed(LayerKind.GROUPED, tier, 1, "") for tier in granted}
+    plan_round.grants = grants
+
+    plan_round.grow(granted)
+
+    assert [grant.most for grant in grants.values()] == [8] * len(granted)
 
 
 def test_tiers_without_a_pod_stand_by_and_hold_no_core(steered, sizes, sized):

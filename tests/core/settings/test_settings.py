@@ -117,6 +117,7 @@ def test_a_file_that_was_named_must_be_there(tmp_path):
         ("state_directory = '/a/'", f"state_directory: {PATH}, not '/a/'"),
         ("[plugin_host]\ndirectory = 'p'", f"plugin_host.directory: {PATH}, or empty, not 'p'"),
         ("[server]\nhosts = ['a', 'b c']", "server.hosts: must be the name of a host, such a"),
+        ("[plan]\nheadroom_cores = 4097", "plan.headroom_cores: must be <= 4096: 4097"),
         ("[plan]\nsystem_process_cgroups = ['a']", "plan.system_process_cgroups: must be '/', or"),
         ("[[workloads]]\nname = 'a'", "needs one of cgroup, unit, process"),
         ("[[workloads]]\nname = 'a'\nprocess = '*-b'", "must begin with a character of the name"),
