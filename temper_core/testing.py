@@ -102,6 +102,7 @@ class MadeContext:
             a call in this process, with the same rules for argument and result.
         charged: The parts that were charged. A charge without a part is an empty name.
         trials: The trial profiles, including released ones.
+        has_neighbour: What ``is_beside_agent`` returns.
 
     """
 
@@ -118,6 +119,7 @@ class MadeContext:
     with_processes: bool = False
     charged: list[str] = field(factory=list)
     trials: list[MadeTrial] = field(factory=list)
+    has_neighbour: bool = False
     _state: InstrumentDirectory | None = None
     _processes: HelperProcesses = field(factory=HelperProcesses)
 
@@ -125,6 +127,10 @@ class MadeContext:
     def lookup(self) -> PlanLookup:
         """Pods, cgroups and thread groups of ``plan``."""
         return PlanLookup(lambda: self.plan)
+
+    def is_beside_agent(self) -> bool:
+        """Return ``has_neighbour``."""
+        return self.has_neighbour
 
     def request_safe_mode(self, reason: str) -> None:
         """Call ``on_request``."""

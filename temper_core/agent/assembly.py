@@ -44,7 +44,12 @@ from temper_core.records.machine import MachineShape
 from temper_core.restoring.device_values import HostedPlugins
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.host.agent_lock import exclusive_access, lock_for_life, may_enforce
+from temper_core.scheduler.host.agent_lock import (
+    exclusive_access,
+    is_beside_agent,
+    lock_for_life,
+    may_enforce,
+)
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.agent_server import AgentServer
@@ -100,7 +105,7 @@ def assemble(
         events=EventWatch(events, keeper, scheduler, requests, profiles),
         watchdog=Watchdog(settings.scheduler.loop_deadline_s),
     )
-    instruments = _instruments(parts, restoration, machine, events, look_time)
+    instruments = _instruments(parts, restoration, roots, machine, events, look_time)
     parts = evolve(parts, instruments=instruments)
     published.show_events(events)
     published.show_invariants(parts.linter.invariants)
@@ -146,6 +151,7 @@ def _trials(
 def _instruments(
     parts: Parts,
     restoration: Restoration,
+    roots: Roots,
     machine: MachineShape,
     events: EventLog,
     look_time: SharedTime,
@@ -175,6 +181,7 @@ def _instruments(
             state=states.of,
             charge=charges,
             upkeep=InstrumentUpkeep(states, helpers),
+            is_beside_agent=partial(is_beside_agent, settings, roots),
         ),
         look_time,
     )

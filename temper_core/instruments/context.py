@@ -102,6 +102,7 @@ class AgentParts:
     state: Callable[[str, int], StateDirectory]
     charge: Callable[..., AbstractContextManager[None]] = free_of_charge
     upkeep: Upkeep = NO_UPKEEP
+    is_beside_agent: Callable[[], bool] = lambda: False
 
 
 def call_unguarded(function: Callable[[Restored], object], restored: Restored) -> None:
@@ -130,6 +131,10 @@ class Context:
         self.machine = parts.machine
         self.lookup = parts.lookup
         self.state = state
+
+    def is_beside_agent(self) -> bool:
+        """Whether another agent of this host may enforce, and this one can run no engine."""
+        return self._parts.is_beside_agent()
 
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It lasts over restarts until released."""

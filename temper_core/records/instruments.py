@@ -188,6 +188,13 @@ class InstrumentContext(Protocol):
         """The instrument's own directory."""
         ...
 
+    def is_beside_agent(self) -> bool:
+        """Whether another agent of this host may enforce, and this one can run no engine.
+
+        The other one speaks for the node, so this one writes to nothing that both would write to.
+        """
+        ...
+
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It outlasts restarts until released."""
         ...
@@ -200,8 +207,8 @@ class InstrumentContext(Protocol):
         """Request safe mode without storing the request, and restore the host.
 
         It returns at once. *done* is called after the engine has ended and all that the agent
-        keeps on the host is removed. The agent writes nothing there until one of the other two
-        methods is called.
+        keeps on the host is removed, and not beside an agent that may enforce, which restores the
+        host itself. The agent writes nothing there until one of the other two methods is called.
         """
         ...
 

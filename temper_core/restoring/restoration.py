@@ -31,6 +31,7 @@ from temper_core.scheduler.host.agent_lock import (
     AnotherAgentError,
     agent_lock,
     exclusive_access,
+    is_beside_agent,
 )
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import Settings
@@ -283,6 +284,9 @@ class Restoration:
             self._due = time.monotonic() + LOOKS_AFTER_HELPERS * self._settings.observe.period_s
         if time.monotonic() < self._due:
             return
+        is_beside = is_beside_agent(self._settings, self._roots)
+        if is_beside and self._is_away:
+            return
         self._is_away = True
         self._steering.withdraw()
         with exclusive_access(self._settings, self._roots) as is_alone:
@@ -290,7 +294,8 @@ class Restoration:
         if is_alone:
             emptied = tuple(_without_directories(self._roots))
             result = evolve(result, removed=(*result.removed, *emptied))
-        self._tell(result, waiting)
+        if not is_beside:  # the agent beside this one answers for the host, unless it ends first
+            self._tell(result, waiting)
 
     def _restored(self, *, is_alone: bool) -> Restored:
         settings, roots = self._settings, self._roots

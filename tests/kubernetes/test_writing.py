@@ -3,12 +3,12 @@
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core import Assignment, LayerPlan, Mode, Note, Status, Tier
+from temper_core import Assignment, LayerPlan, Mode, Note, Restored, Status, Tier
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot
 from temper_kube.access import Access
 from temper_kube.failures import RefusalError
 from temper_plugin_kubernetes.accounts import WRITES, Account
-from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
+from temper_plugin_kubernetes.annotation_requests import RESTORE, AnnotationRequests
 from temper_plugin_kubernetes.node import NodeState
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.writing import Writer, is_of_one_object
@@ -47,6 +47,28 @@ def test_a_fault_of_its_own_is_counted_and_told_and_does_not_end_it():
         writer.close()
 
     assert {entry["event"] for entry in logs} >= {"cluster_writer_failed"}
+
+
+@pytest.mark.parametrize("is_beside", [True, False])
+def test_beside_an_agent_that_may_enforce_nothing_is_written(monkeypatch, is_beside):
+    patches = []
+    monkeypatch.setattr(Writer, "_patch_node", lambda _self, patch, *_: patches.append(patch))
+    context = MadeContext(
+        "one", on_restore=lambda _, done: done(Restored()), has_neighbour=is_beside
+    )
+    wishes = AnnotationRequests(context)
+    annotations = {RESTORE: "now", "temper.codes/agent-mode": "enforcing"}
+    wishes.obey(annotations)
+    options = Options(node="one", write_every_s=0.05, events=False)
+    writer = Writer(NOWHERE, options, Account(), lambda: NodeState("u", annotations), wishes)
+
+    writer.start()
+    writer.tell(make_snapshot())
+    if not is_beside:
+        wait_until(lambda: len(patches) > 1, "the answer and the annotations")
+    writer.close()
+
+    assert bool(patches) is not is_beside
 
 
 def terminating_namespace(cluster):

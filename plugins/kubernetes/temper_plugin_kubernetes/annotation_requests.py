@@ -64,6 +64,11 @@ class AnnotationRequests:
         """Whether the agent is about to be removed, and writes no more annotations."""
         return self._is_leaving
 
+    @property
+    def is_beside_agent(self) -> bool:
+        """Whether another agent of the host answers, and writes to the Node."""
+        return self._context.is_beside_agent()
+
     def obey(self, annotations: Annotations) -> None:
         """Apply the request in the annotations, if it has changed."""
         annotation = _in_force(annotations)

@@ -88,7 +88,8 @@ class Writer:
     """Keeps the node's annotations and the events up to date with the last snapshot.
 
     It compares them with the state that *node* returns from a watch: values that are there already
-    are not written. ``close`` removes the agent's annotations.
+    are not written. ``close`` removes the agent's annotations. Nothing is written beside an agent
+    that may enforce, which writes to the same Node.
     """
 
     def __init__(
@@ -165,6 +166,8 @@ class Writer:
 
     def _turn(self) -> None:
         snapshot, now = self._snapshot, self._clock()
+        if self._annotation_requests.is_beside_agent:
+            return
         self._answering.attempt(self._answer, now)
         if snapshot is None:
             return
@@ -198,6 +201,8 @@ class Writer:
         return bool(node.uid and patch)
 
     def _say_farewell(self) -> bool:
+        if self._annotation_requests.is_beside_agent:
+            return False
         present = self._node().annotations
         patch = removals(present) if self._options.annotations else {}
         patch |= {key: None for key in (RESTORED, LEFT) if key in present}

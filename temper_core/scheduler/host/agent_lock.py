@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -26,6 +27,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 LOCK_FILE = "agent.lock"
 ATTEMPTS = 10
+LOOK_S = 0.005
+"""Longer than another process holds the lock only to see whether it is held."""
 
 
 class AnotherAgentError(MachineError):
@@ -43,6 +46,32 @@ def may_enforce(settings: Settings, roots: Roots) -> bool:
 def lock_for_life(settings: Settings, roots: Roots) -> AbstractContextManager[object]:
     """Return the context an agent runs in: the node's lock if it may enforce, else nothing."""
     return agent_lock(roots.node) if may_enforce(settings, roots) else nullcontext()
+
+
+def is_beside_agent(settings: Settings, roots: Roots) -> bool:
+    """Whether this agent can run no engine, and another one that may enforce runs on this node."""
+    if may_enforce(settings, roots):
+        return False
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(roots.node / LOCK_FILE, flags)
+    except OSError:
+        return False
+    try:
+        return is_held(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_held(descriptor: int) -> bool:
+    """Whether another process holds the lock of an open file."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 @contextmanager
@@ -100,7 +129,8 @@ def _locked(path: Path) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            break
+            time.sleep(LOOK_S)
+            continue
         if _is_at(path, descriptor):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()}\n".encode())

@@ -5,7 +5,6 @@ addresses are the sockets that the kernel lists for its descriptors (/proc/PID/f
 so that no settings file has to be known.
 """
 
-import fcntl
 import os
 import re
 import shlex
@@ -21,7 +20,7 @@ from attrs import frozen
 
 from temper_core.kernel_text import kernel_lines, kernel_words, read_kernel_text
 from temper_core.patient_reading import PatientReader, cgroup_owner
-from temper_core.scheduler.host.agent_lock import LOCK_FILE
+from temper_core.scheduler.host.agent_lock import LOCK_FILE, is_held
 from temper_core.scheduler.host.processes import executable_name, is_setuid, shares_namespace
 from temper_core.scheduler.host.roots import Roots, read_line
 
@@ -198,7 +197,7 @@ def lock_holder(roots: Roots) -> int | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return None
-        return _listed_holder(status, roots.proc) or (0 if _is_held(descriptor) else None)
+        return _listed_holder(status, roots.proc) or (0 if is_held(descriptor) else None)
     finally:
         os.close(descriptor)
 
@@ -264,13 +263,3 @@ def _listed_holder(status: os.stat_result, proc: Path) -> int | None:
             if words[1:2] == ["FLOCK"] and words[5:6] == [device] and words[4].isdigit():
                 return int(words[4])
     return None
-
-
-def _is_held(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -162,11 +162,31 @@ def test_an_agent_that_only_observes_leaves_the_files_of_one_beside_it(made, req
     engine, state = made.put(made.run / "engine.pid"), made.put(made.state / "requests.json", "{}")
     restoration = Restoration(made.settings, requests, KernelObjects(), made.roots)
 
+    heard = []
+
     with agent_lock(made.run) if is_held else nullcontext():
-        restoration.ask("cluster", "", lambda _: None)
+        restoration.ask("cluster", "", heard.append)
         restoration.turn([])
 
     assert (engine.exists(), state.exists()) == (is_held, False)
+    assert len(heard) == (not is_held)
+
+
+def test_an_agent_that_only_observes_answers_once_the_one_beside_it_has_ended(
+    made, requests, kernel_objects
+):
+    made.path.write_text(f"{made.path.read_text()}enforce = false\n")
+    engine = made.put(made.run / "engine.pid")
+    restoration, heard = Restoration(made.settings, requests, kernel_objects, made.roots), []
+    with agent_lock(made.run):
+        restoration.ask("cluster", "", heard.append)
+        restoration.turn([])
+        restoration.turn([])
+    heard_beside = list(heard)
+
+    restoration.turn([])
+
+    assert (heard_beside, len(heard), engine.exists()) == ([], 1, False)
 
 
 def test_an_agent_that_does_not_steer_gives_nice_values_back(

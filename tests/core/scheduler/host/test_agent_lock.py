@@ -1,15 +1,22 @@
 """Two agents at once: the second is told, and a dead one stands in nobody's way."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from temper_core.errors import EXIT_MACHINE, MachineError
-from temper_core.scheduler.host.agent_lock import AnotherAgentError, agent_lock
+from temper_core.scheduler.host.agent_lock import (
+    AnotherAgentError,
+    agent_lock,
+    is_beside_agent,
+)
+from temper_core.settings.models import SchedulerSettings, Settings
 
 AGENT = """
 import sys, time
@@ -49,6 +56,29 @@ def test_an_agent_that_is_gone_stands_in_nobodys_way(tmp_path, other, end):
     with agent_lock(tmp_path / "run") as is_held:
         assert is_held
         assert (tmp_path / "run/agent.lock").read_text() == f"{os.getpid()}\n"
+
+
+@pytest.mark.parametrize("enforce", [True, False])
+def test_an_agent_that_only_observes_knows_of_one_that_may_enforce(tmp_path, other, enforce):
+    (tmp_path / "sched_ext").mkdir()
+    roots = SimpleNamespace(node=tmp_path / "run", sched_ext=tmp_path / "sched_ext")
+    settings = Settings(scheduler=SchedulerSettings(enforce=enforce))
+    is_beside = is_beside_agent(settings, roots)
+    other.kill()
+    other.wait()
+
+    assert is_beside is not enforce
+    assert not is_beside_agent(settings, roots)
+
+
+def test_an_agent_starts_although_another_process_looks_at_the_lock(tmp_path, monkeypatch):
+    (tmp_path / "agent.lock").touch()
+    with (tmp_path / "agent.lock").open() as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        monkeypatch.setattr("time.sleep", lambda _: fcntl.flock(look, fcntl.LOCK_UN))
+
+        with agent_lock(tmp_path) as is_held:
+            assert is_held
 
 
 def test_the_lock_leaves_neither_file_nor_directory_nor_descriptor(tmp_path):
