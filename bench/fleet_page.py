@@ -75,7 +75,8 @@ def measured(url: str, folder: Path, nodes: int) -> dict[str, float]:
         time.sleep(SETTLE_S)
         idle_mb, before_s = memory_mb(server.pid), cpu_s(server.pid)
         with httpx2.Client(base_url=address, timeout=300, trust_env=False) as client:
-            client.post("/login", json={"token": TOKEN}).raise_for_status()
+            begun_session = client.post("/login", json={"token": TOKEN}).raise_for_status()
+            client.headers["temper-session"] = begun_session.json()["key"]
             began = time.monotonic()
             found = len(client.get("/fleet/nodes").json()["nodes"])
             first_s, cpu = time.monotonic() - began, cpu_s(server.pid) - before_s

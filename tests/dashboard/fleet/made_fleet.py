@@ -56,9 +56,16 @@ def client(made, tmp_path):
         yield client
 
 
+def log_in(client, **headers):
+    """Begin a session as the page does. Return the answer."""
+    answer = client.post("/login", json={"token": TOKEN}, headers=headers)
+    client.headers["temper-session"] = answer.json()["key"]
+    return answer
+
+
 @pytest.fixture
 def entered(client):
-    assert client.post("/login", json={"token": TOKEN}).status_code == 200
+    assert log_in(client).status_code == 200
     return client
 
 

@@ -24,7 +24,7 @@ from temper_plugin_dashboard.fleet.command import dashboard
 from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
 from tests.dashboard.dashboard_agent import TOKEN as OF_AGENTS
 from tests.dashboard.dashboard_agent import DashboardAgent
-from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN, until, until_node
+from tests.dashboard.fleet.made_fleet import NODES, PODS, TOKEN, log_in, until, until_node
 from tests.kube_client.made_server import MadeServer, agent, listed, node
 from tests.patience import PATIENCE_S
 
@@ -86,7 +86,7 @@ def served(api, folder, *, has_actions=False, **options):
 def client(api, tmp_path):
     """A client with an open session of a server with actions."""
     with TestClient(served(api, tmp_path, every_s=0.05, has_actions=True)) as client:
-        assert client.post("/login", json={"token": TOKEN}).status_code == 200
+        assert log_in(client).status_code == 200
         yield client
 
 
@@ -176,7 +176,7 @@ def test_no_other_action_passes_without_a_session_or_a_token(client, agents, pat
     wrong = client.post(path, json=wish, headers={"authorization": "Bearer wrong-wrong-wrong"})
     client.cookies.clear()
     sessionless = client.post(path, json=wish, headers=BEARER)
-    client.post("/login", json={"token": TOKEN})
+    log_in(client)
 
     answers = (tokenless, foreign, sessionless)
     assert [each.status_code for each in answers] == [400, 400, 401]
@@ -277,7 +277,7 @@ def test_the_token_goes_to_no_address_that_was_once_an_agents(api, agents, tmp_p
     seldom = served(api, tmp_path, has_actions=True, every_s=3600)
     with closing(MadeServer()) as heir, TestClient(seldom) as client:
         api.answers[PODS] = listed(pod_at("n1", *address_of(heir)))
-        client.post("/login", json={"token": TOKEN})
+        log_in(client)
         until_node(client, "n1", lambda each: each["state"] == "away")
         api.answers[PODS] = listed(real)
         answers = client.put(PATH, json=WISH, headers=BEARER).json()["nodes"]
@@ -322,9 +322,10 @@ def _patient(monkeypatch):
 def in_session(client):
     """Return the headers of a new session."""
     client.cookies.clear()
-    name = client.post("/login", json={"token": TOKEN}).cookies["temper_session"]
+    answer = log_in(client)
     client.cookies.clear()
-    return {**BEARER, "cookie": f"temper_session={name}"}
+    cookie = f"temper_session={answer.cookies['temper_session']}"
+    return {**BEARER, "cookie": cookie, "temper-session": answer.json()["key"]}
 
 
 def lists_of_agents(api):
@@ -387,7 +388,7 @@ def test_names_of_no_node_make_one_line_of_the_log(client):
 def test_nothing_is_changed_without_a_session(client, agents):
     client.cookies.clear()
     refused = client.put(PATH, json=WISH, headers=BEARER)
-    client.post("/login", json={"token": TOKEN})
+    log_in(client)
 
     assert refused.status_code == 401
     assert standing(agents["n1"]) == {}
@@ -458,7 +459,7 @@ def test_the_page_offers_actions_and_counts_them(client):
 
 def test_by_default_there_are_no_actions(api, agents, tmp_path):
     with TestClient(served(api, tmp_path)) as client:
-        client.post("/login", json={"token": TOKEN})
+        log_in(client)
 
         for method, path in (("PUT", PATH), ("POST", RELOAD), ("POST", TRACES)):
             refused = client.request(method, path, json=WISH, headers=BEARER)

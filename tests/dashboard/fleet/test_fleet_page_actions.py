@@ -5,8 +5,11 @@ The API server, which lists their pods, is made. tests/kubernetes/fleet has the 
 
 import signal
 import subprocess
+import threading
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 
 import pytest
 
@@ -75,6 +78,64 @@ def entered(page, address):
     page.get_by_role("heading", name="Nodes", exact=True).wait_for()
     enter(page, OF_AGENTS)
     return page
+
+
+class Neighbour(BaseHTTPRequestHandler):
+    """Another server of the host, which keeps the cookies that browsers send it."""
+
+    cookies: ClassVar[set[str]] = set()
+
+    def do_GET(self):
+        self.cookies.add(self.headers.get("cookie", ""))
+        self.send_response(200)
+        self.end_headers()
+
+
+@pytest.fixture
+def neighbour():
+    """The address of another server of the same host."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Neighbour) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_a_server_at_another_port_gets_no_session(entered, address, neighbour):
+    entered.context.new_page().goto(neighbour)
+    (cookie,) = filter(None, Neighbour.cookies)
+    request = urllib.request.Request(f"{address}fleet/nodes", headers={"cookie": cookie})
+
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(request)
+
+
+def test_a_tab_of_its_own_shows_the_session_and_its_end(entered, address):
+    other = entered.context.new_page()
+    other.goto(f"{address}node/n1/")
+    other.get_by_role("heading", name="Now", exact=True).wait_for()
+    entered.get_by_role("button", name="Leave").click()
+
+    other.get_by_role("textbox", name="Token").wait_for()
+    entered.get_by_role("textbox", name="Token").wait_for()
+    # Chromium logs each answer with status 401.
+    assert all("401" in error for error in entered.errors)
+    entered.errors.clear()
+
+
+def test_a_cookie_without_its_key_leads_to_the_login(entered):
+    entered.evaluate("localStorage.clear()")
+    entered.reload()
+
+    entered.get_by_role("textbox", name="Token").wait_for()
+    assert entered.context.cookies() == []
+    assert all("401" in error for error in entered.errors)
+    entered.errors.clear()
+
+
+def test_the_source_of_a_panel_is_shown_as_text(entered):
+    entered.get_by_role("link", name="/fleet/nodes").first.click()
+
+    entered.get_by_text('"cluster"').wait_for()
 
 
 def answered(page):

@@ -29,6 +29,7 @@ from tests.dashboard.fleet.made_fleet import (
     PODS,
     TOKEN,
     another_round,
+    log_in,
     nodes_of,
     proxied,
     until,
@@ -57,10 +58,35 @@ def test_nothing_is_read_without_a_session(client, made, path):
     assert made.asked == []
 
 
+@pytest.mark.parametrize("half", ["cookie", "key"])
+@pytest.mark.parametrize("path", ["/fleet/nodes", "/fleet/rounds", "/node/n1/observe", "/logout"])
+def test_half_of_a_session_reads_nothing_and_ends_nothing(entered, path, half):
+    """Another server of the same host name is sent the cookie, whatever its port."""
+    cookie, key = dict(entered.cookies), entered.headers.pop("temper-session")
+    if half == "key":
+        entered.cookies.clear()
+        entered.headers["temper-session"] = key
+    thief = entered.request("POST" if path == "/logout" else "GET", path)
+    entered.cookies.update(cookie)
+    entered.headers["temper-session"] = key
+
+    assert thief.status_code == (200 if path == "/logout" else 401)
+    assert entered.get("/fleet/nodes").status_code == 200
+
+
+def test_servers_at_two_ports_of_a_host_have_a_cookie_each(client):
+    names = [
+        next(iter(log_in(client, host=host, origin=f"http://{host}").cookies))
+        for host in ("localhost:8090", "localhost:8091", "temper.example")
+    ]
+
+    assert names == ["temper_session_8090", "temper_session_8091", "temper_session"]
+
+
 @pytest.mark.parametrize("path", ["/", "/node/n1/"])
 def test_a_page_is_the_login_until_a_session_is_open(client, path):
     before = client.get(path).text
-    client.post("/login", json={"token": TOKEN})
+    log_in(client)
 
     assert 'id="login"' in before
     assert 'id="app"' in client.get(path).text
@@ -87,10 +113,8 @@ def test_every_answer_keeps_other_sites_out(client, path):
 
 
 def test_the_cookie_is_for_this_site_alone(client):
-    plain = client.post("/login", json={"token": TOKEN}).headers["set-cookie"].lower()
-    behind_tls = client.post(
-        "/login", json={"token": TOKEN}, headers={"x-forwarded-proto": "https"}
-    ).headers["set-cookie"]
+    plain = log_in(client).headers["set-cookie"].lower()
+    behind_tls = log_in(client, **{"x-forwarded-proto": "https"}).headers["set-cookie"]
 
     assert "httponly" in plain
     assert "samesite=strict" in plain

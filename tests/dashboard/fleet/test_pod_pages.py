@@ -11,9 +11,9 @@ from temper_plugin_dashboard.fleet.application import FleetServer
 from temper_plugin_dashboard.fleet.asking import AgentDoor
 from temper_plugin_dashboard.fleet.pod_details import LONGEST_MESSAGE, LONGEST_WORD, MOST_EVENTS
 from temper_plugin_dashboard.fleet.sessions import Sessions, TokenFile
+from tests.dashboard.fleet.made_fleet import TOKEN, log_in
 from tests.kube_client.made_server import MadeServer, listed
 
-TOKEN = "0123456789abcdef"
 POD = "/api/v1/namespaces/shop/pods/web"
 ASKED = "namespace=shop&pod=web"
 PARTS = ("events", "manifest", "revisions", "logs")
@@ -37,7 +37,7 @@ def client_of(made, tmp_path):
         door = AgentDoor(Access(host, int(port), is_tls=False))
         server = FleetServer(door, Sessions(TokenFile(token)), "temper", pod_parts=parts)
         client = TestClient(server.application())
-        client.post("/login", json={"token": TOKEN})
+        log_in(client)
         return client
 
     return make

@@ -42,7 +42,7 @@ def test_each_session_has_a_secret_name_that_is_not_kept(sessions):
     first, second = sessions.begin(TOKEN), sessions.begin(TOKEN)
 
     assert first != second
-    assert len(first) >= 43
+    assert len(first) >= 86
     assert first not in repr(sessions._open)
     assert not sessions.is_open("")
 

@@ -99,7 +99,8 @@ def test_the_page_of_the_cluster_lists_nodes_with_the_token_and_the_rights_that_
         wait_until(lambda: _is_ready(address), "the server is ready", 60)
         assert client.get("/fleet/nodes").status_code == 401
         token = (tmp_path / "token").read_text()
-        assert client.post("/login", json={"token": token}).status_code == 200
+        begun = client.post("/login", json={"token": token}).raise_for_status()
+        client.headers["temper-session"] = begun.json()["key"]
         document = client.get("/fleet/nodes").json()
 
     assert (document["problem"], document["notes"]) == ("", [])

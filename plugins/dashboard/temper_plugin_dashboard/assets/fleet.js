@@ -3,6 +3,7 @@
 import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 import { follow } from "./agent.js";
 import { Guarded, useDocument } from "./parts.js";
+import { leave } from "./session.js";
 import { TokenEntry } from "./token-entry.js";
 import { FleetNode } from "./views/fleet-node.js";
 import { FleetNodes } from "./views/fleet-nodes.js";
@@ -32,8 +33,6 @@ function usePlace() {
   }, []);
   return current;
 }
-
-const leave = () => fetch("logout", { method: "POST" }).finally(() => window.location.reload());
 
 function summary(fleet) {
   if (!fleet) return ["Asking the agents", "warning"];

@@ -1,12 +1,10 @@
 // The login of the fleet server. It is shown at the address of every page, which follows after a reload.
 
-const root = window.location.pathname.replace(/\/node\/[^/]+\/$/, "/");
+import { enter, keepKey } from "./session.js";
+
 const problem = document.getElementById("problem");
 
-async function enter(token) {
-  const options = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }) };
-  const response = await fetch(`${root}login`, options);
-  if (response.ok) return "";
+async function refusal(response) {
   const text = await response.text();
   try {
     return JSON.parse(text).error;
@@ -15,13 +13,22 @@ async function enter(token) {
   }
 }
 
+async function begin(token) {
+  const response = await enter(token).catch(() => null);
+  if (!response) return "The server does not answer.";
+  if (!response.ok) return refusal(response);
+  const { key } = await response.json();
+  try {
+    keepKey(key);
+  } catch {
+    return "The browser keeps nothing for this page. Allow it to store data of this address.";
+  }
+  return "";
+}
+
 document.getElementById("login").addEventListener("submit", async (event) => {
   event.preventDefault();
   problem.textContent = "";
-  try {
-    problem.textContent = await enter(String(new FormData(event.target).get("token")).trim());
-  } catch {
-    problem.textContent = "The server does not answer.";
-  }
+  problem.textContent = await begin(String(new FormData(event.target).get("token")).trim());
   if (!problem.textContent) window.location.reload();
 });

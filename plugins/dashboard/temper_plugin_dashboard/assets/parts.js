@@ -1,8 +1,9 @@
 // Parts that several views share.
 
 import { html, useEffect, useErrorBoundary, useMemo, useRef, useState } from "./vendor/htm-preact.js";
-import { AgentError, read } from "./agent.js";
+import { AgentError, read, show } from "./agent.js";
 import { moment, podName } from "./format.js";
+import { sessionKey } from "./session.js";
 
 const remembered = new Map();
 
@@ -71,6 +72,13 @@ export function Loaded({ from, missing, children }) {
   </div>`;
 }
 
+// Behind a session the source is read with its key, unless the browser is told to open a tab.
+function showSource(event, path) {
+  if (!sessionKey() || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  show(path);
+}
+
 export function Panel({ title, path, command, children, aside }) {
   return html`
     <section class="panel" aria-label=${title}>
@@ -78,7 +86,7 @@ export function Panel({ title, path, command, children, aside }) {
       ${children}
       ${(path || command) &&
       html`<footer class="source">
-        ${path && html`Source: <a href=${path}>/${path.replace(/^(\.\.\/)+/, "")}</a>`}${path && command && " · "}${command &&
+        ${path && html`Source: <a href=${path} onClick=${(event) => showSource(event, path)}>/${path.replace(/^(\.\.\/)+/, "")}</a>`}${path && command && " · "}${command &&
         html`on a terminal: <code>${command}</code>`}
       </footer>`}
     </section>

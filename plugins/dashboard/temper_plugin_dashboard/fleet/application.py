@@ -138,7 +138,7 @@ class FleetServer:
         """Return the handler of a page, which is that of the login without a session."""
 
         async def page(request: Request) -> Response:
-            path = ASSETS / (name if self._guard.is_open(request) else LOGIN)
+            path = ASSETS / (name if self._guard.may_be_open(request) else LOGIN)
             return FileResponse(path, media_type=media_type(path))
 
         return page

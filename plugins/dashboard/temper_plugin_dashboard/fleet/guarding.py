@@ -1,4 +1,9 @@
-"""Access to read: sessions of a browser, and the headers that keep other sites out."""
+"""Access to read: sessions of a browser, and the headers that keep other sites out.
+
+A browser sends a cookie to every port of a host name, where other servers may listen. So a session
+has two halves: a cookie, and a key that the page keeps in the storage of its origin and sends as a
+header.
+"""
 
 import json
 import time
@@ -17,8 +22,8 @@ from temper_serving.bodies import BodyBudget
 from temper_serving.clients import address_of
 
 COOKIE = "temper_session"
-ENDED = "temper-session"
-"""The header of an answer to a request without an open session."""
+HEADER = "temper-session"
+"""The key in a request, and ``ended`` in an answer to one without an open session."""
 LARGEST_BODY = 8 * 1024
 REPEAT_S = 60.0
 """Seconds between two lines of the log about refused logins, which any client can cause."""
@@ -78,7 +83,12 @@ class Guard:
 
     def session(self, request: Request) -> str:
         """Return the secret name of the request's session."""
-        return request.cookies.get(COOKIE, "")
+        cookie, key = request.cookies.get(cookie_name(request), ""), request.headers.get(HEADER, "")
+        return cookie + key if cookie and key else ""
+
+    def may_be_open(self, request: Request) -> bool:
+        """Whether the request for a page, which has no key, has a cookie. Pages tell nothing."""
+        return cookie_name(request) in request.cookies
 
     def guarded(self, handler: Handler) -> Handler:
         """Answer a request without an open session with status 401."""
@@ -86,7 +96,7 @@ class Guard:
         async def answered(request: Request) -> Response:
             if not self.is_open(request):
                 message = "no session is open: enter the token on the page at /"
-                return refusal(HTTPStatus.UNAUTHORIZED, message, headers={ENDED: "ended"})
+                return refusal(HTTPStatus.UNAUTHORIZED, message, headers={HEADER: "ended"})
             return await handler(request)
 
         return answered
@@ -99,10 +109,11 @@ class Guard:
             self._log_refusal(address)
             return refusal(HTTPStatus.FORBIDDEN, "the token is wrong")
         log.info("session_begun", address=address)
-        response = Response(b"{}", media_type=JSON)
+        half = len(name) // 2
+        response = Response(json.dumps({"key": name[half:]}), media_type=JSON)
         response.set_cookie(
-            COOKIE,
-            name,
+            cookie_name(request),
+            name[:half],
             max_age=int(LONGEST_S),
             secure=_is_private(request),
             httponly=True,
@@ -125,7 +136,7 @@ class Guard:
         if self._sessions.end(self.session(request)):
             log.info("session_ended", address=address_of(request))
         response = Response(b"{}", media_type=JSON)
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        response.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
         return response
 
     async def document(self, request: Request, bodies: BodyBudget) -> object:
@@ -147,6 +158,12 @@ class Guard:
         if not isinstance(token, str):
             raise InputError('the body must be {"token": "..."}')
         return token
+
+
+def cookie_name(request: Request) -> str:
+    """Return a name for the port, so that servers at several ports of a host keep their cookies."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
 
 
 def refusal(status: int, message: str, **options: dict[str, str]) -> Response:

@@ -17,6 +17,8 @@ LONGEST_S = 8 * 3600.0
 """After the login."""
 MOST = 256
 """With more, the one that has been idle longest ends."""
+NAME_BYTES = 64
+"""Its browser keeps the name as two halves, each of which is as good as a secret of its own."""
 SHORTEST_TOKEN, LONGEST_TOKEN = 16, 4096
 
 
@@ -66,7 +68,7 @@ class Sessions:
         expected = self.tokens.digest()
         if not hmac.compare_digest(digest_of(token), expected):
             return None
-        name, now = secrets.token_urlsafe(32), self.clock()
+        name, now = secrets.token_urlsafe(NAME_BYTES), self.clock()
         if len(self._open) >= MOST:
             del self._open[min(self._open, key=lambda each: self._open[each].used)]
         self._open[digest_of(name)] = _Session(now, now, expected)
