@@ -5,7 +5,7 @@ import logging
 import socket
 import ssl
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import cast
@@ -34,7 +34,8 @@ class BoundedServer(uvicorn.Server):
     """Serves *app* within *bounds*, by TLS if there is a *context*.
 
     It handles no signals, and sleeps until ``tell_to_stop``. Uvicorn itself wakes ten times a
-    second. *headers* are part of every answer. uvicorn and asyncio log only bugs.
+    second. *headers* are part of every answer. *refused* is called for each request that gets no
+    place. uvicorn and asyncio log only bugs.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class BoundedServer(uvicorn.Server):
         context: ssl.SSLContext | None = None,
         headers: Sequence[tuple[str, str]] = (),
         has_lifespan: bool = False,
+        refused: Callable[[], object] = lambda: None,
     ) -> None:
-        super().__init__(_configure(Gate(app, bounds), bounds, headers, has_lifespan=has_lifespan))
+        gate = Gate(app, bounds, refused)
+        super().__init__(_configure(gate, bounds, headers, has_lifespan=has_lifespan))
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(_is_news)
         self._bounds = bounds

@@ -1,6 +1,7 @@
 """An ASGI application in front of another. It answers only requests of admitted connections."""
 
 import re
+from collections.abc import Callable
 from functools import partial
 from urllib.parse import unquote
 
@@ -27,12 +28,16 @@ class Gate:
     a URL is passed on with its path, and with its host as the ``Host``.
 
     The answer to a probe needs no place, because Kubernetes restarts an agent that does not answer
-    its probes, and that ends enforcement on the node.
+    its probes, and that ends enforcement on the node. *refused* is called for each request that
+    gets no place.
     """
 
-    def __init__(self, app: ASGIApp, bounds: Bounds) -> None:
+    def __init__(
+        self, app: ASGIApp, bounds: Bounds, refused: Callable[[], object] = lambda: None
+    ) -> None:
         self._app = app
         self._bounds = bounds
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or refuse it."""
@@ -56,6 +61,7 @@ class Gate:
         if is_probe or await connection.admission.get_place(connection):
             await self._app(scope, receive, answer_to)
         else:
+            self._refused()
             await _refuse(answer_to, _UNAVAILABLE, REFUSAL, _AGAIN)
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import pytest
 from starlette.applications import Starlette
@@ -253,10 +254,12 @@ def test_who_does_not_read_its_answers_makes_room_where_nobody_is_silent():
 
 
 def test_a_newcomer_waits_for_a_place_and_is_refused_where_none_becomes_free():
+    told = []
+
     async def run():
         may_answer = asyncio.Event()
-        bounds = Bounds(most_open=4, wait_s=0.2)
-        async with served(answering_then(may_answer), bounds) as connected:
+        bounds, tell = Bounds(most_open=4, wait_s=0.2), partial(told.append, "refused")
+        async with served(answering_then(may_answer), bounds, refused=tell) as connected:
             asking = [await connected(ASKED_THEN) for _ in range(4)]
             await asyncio.sleep(0.1)
             silent = await is_ended((await connected())[0])
@@ -273,6 +276,7 @@ def test_a_newcomer_waits_for_a_place_and_is_refused_where_none_becomes_free():
     }
     assert all(head.startswith("HTTP/1.1 200 ") for head in heads)
     assert [(each["event"], each["limit"]) for each in logs] == [("request_refused", 4)]
+    assert told == ["refused"] * 3
 
 
 def test_a_probe_is_answered_once_where_there_is_no_place():

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
+from temper_plugin_density.overcommit import application
 from temper_plugin_density.overcommit.admission import admit
 from temper_plugin_density.overcommit.application import (
     LARGEST_BYTES,
@@ -232,6 +233,34 @@ def test_a_request_that_does_not_come_to_its_end_is_given_up(tallies):
             return await client.post("/mutate", content=slow())
 
     assert asyncio.run(post()).status_code == 408
+    assert counted(tallies, "temper_overcommit_admissions_total", outcome="refused") == 1
+
+
+def ask_at_once(tallies, count):
+    """Return the status of each of *count* requests from one address."""
+    transport = httpx2.ASGITransport(webhook_app(POLICY, tallies))
+
+    async def burst():
+        async with httpx2.AsyncClient(transport=transport, base_url="https://webhook") as client:
+            asked = (client.post("/mutate", content=admission_review(pod())) for _ in range(count))
+            return await asyncio.gather(*asked)
+
+    return [answer.status_code for answer in asyncio.run(burst())]
+
+
+def test_all_that_one_api_server_asks_at_once_is_answered(tallies):
+    assert ask_at_once(tallies, 100) == [200] * 100
+    assert counted(tallies, "temper_overcommit_admissions_total", outcome="lowered") == 100
+
+
+def test_each_request_beyond_those_that_may_wait_is_counted(tallies, monkeypatch):
+    monkeypatch.setattr(application, "MOST_WAITING", 2)
+    refused = ask_at_once(tallies, 50).count(503)
+
+    assert refused
+    name = "temper_overcommit_admissions_total"
+    assert counted(tallies, name, outcome="refused") == refused
+    assert counted(tallies, name, outcome="lowered") == 50 - refused
 
 
 def test_there_is_nothing_else_to_ask(ask):

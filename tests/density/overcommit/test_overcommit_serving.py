@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from cryptography.hazmat.primitives.asymmetric import rsa
 from structlog.testing import capture_logs
 
-from temper_plugin_density.overcommit import certificates
+from temper_core import Bounds
+from temper_plugin_density.overcommit import certificates, serving
 from temper_plugin_density.overcommit.certificates import ValidityPeriod
 from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.serving import ServingPeriods, Webhook
@@ -109,3 +110,45 @@ def test_a_start_with_a_certificate_that_openssl_refuses_waits_for_another():
         unready = asyncio.run(wait_for_better(memory, logs))
 
     assert unready.startswith(REFUSED)
+
+
+async def ask_over_tls(address, signer):
+    """Return the head of the answer to a request, verified by *signer*."""
+    context = ssl.create_default_context(cadata=certificates.written([signer.certificate]).decode())
+    reader, writer = await asyncio.open_connection(*address, ssl=context, server_hostname="webhook")
+    writer.write(b"POST /mutate HTTP/1.1\r\nhost: webhook\r\ncontent-length: 0\r\n\r\n")
+    head = await reader.readuntil(b"\r\n\r\n")
+    writer.close()
+    return head
+
+
+async def page_of(address):
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(b"GET /metrics HTTP/1.1\r\nhost: webhook\r\nconnection: close\r\n\r\n")
+    page = await reader.read()
+    writer.close()
+    return page
+
+
+async def ask_without_places(memory):
+    """Return the head of the answer and the metrics after it."""
+    keeper = CertificateKeeper(memory, TERMS, lambda: datetime.now(UTC))
+    webhook, port, observed = Webhook(POLICY, keeper, OFTEN), listening(), listening()
+    running = asyncio.create_task(webhook.run(port, observed))
+    await until(lambda: not webhook.why_unready())
+    head = await ask_over_tls(port.getsockname(), memory.signer)
+    page = await page_of(observed.getsockname())
+    os.kill(os.getpid(), signal.SIGTERM)
+    await running
+    return head, page
+
+
+def test_a_request_that_finds_no_place_is_counted(monkeypatch):
+    monkeypatch.setattr(serving, "WEBHOOK_BOUNDS", Bounds(most_open=0, wait_s=0.01))
+    memory = Memory(authority(datetime.now(UTC) - DAY))
+    memory.held = given(memory.signer, 2048)
+
+    head, page = asyncio.run(ask_without_places(memory))
+
+    assert head.startswith(b"HTTP/1.1 503 ")
+    assert b'temper_overcommit_admissions_total{outcome="refused"} 1.0' in page

@@ -240,6 +240,13 @@ CASES = {
         },
         {12: "", 20: "TemperWebhookFailing"},
     ),
+    "admissions are refused": (
+        {
+            of("webhook", "w"): "1x60",
+            of("admissions", "w", "refused"): "0x10 0+6x50",
+        },
+        {12: "", 20: "TemperWebhookFailing"},
+    ),
     "pods are left alone for reasons": (
         {
             of("webhook", "w"): "1x60",

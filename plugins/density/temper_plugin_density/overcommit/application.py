@@ -27,11 +27,15 @@ from temper_serving.turns import BusyError, Turns
 
 LARGEST_BYTES = 3 * 1024 * 1024
 """The API server's own limit for one object."""
+MOST_WAITING = 512
+"""Requests that wait for their turn. All of an API server come from one address, so no lesser bound
+holds for a client."""
 
 
 def webhook_app(policy: Policy, tallies: Tallies, body_s: float = WITHIN_S) -> Starlette:
     """Return the application that the API server calls. A request may take *body_s* s to arrive."""
-    bodies, turns = BodyBudget(LARGEST_BYTES, body_s), Turns()
+    bodies = BodyBudget(LARGEST_BYTES, body_s)
+    turns = Turns(MOST_WAITING, most_of_client=MOST_WAITING)
 
     async def mutate(request: Request) -> Response:
         try:
@@ -57,9 +61,9 @@ def _count(tallies: Tallies, answer: Answer) -> None:
 
 
 def _refused(error: RefusedBodyError, tallies: Tallies) -> Response:
-    decision = AdmissionDecision(Outcome.TOO_LARGE, str(error))
-    if error.status == TOO_LARGE:
-        _count(tallies, Answer(b"", decision))
+    outcome = Outcome.TOO_LARGE if error.status == TOO_LARGE else Outcome.REFUSED
+    decision = AdmissionDecision(outcome, str(error))
+    _count(tallies, Answer(b"", decision))
     # The body was not read to its end, so the connection cannot be used again.
     body = answered("", decision)
     headers = {"connection": "close"}

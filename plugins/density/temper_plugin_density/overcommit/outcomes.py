@@ -20,4 +20,5 @@ class Outcome(StrEnum):
     NOT_OURS = "not_ours"
     UNREADABLE = "unreadable"
     TOO_LARGE = "too_large"
+    REFUSED = "refused"
     FAILED = "failed"

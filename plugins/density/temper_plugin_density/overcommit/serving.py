@@ -13,14 +13,16 @@ from temper_core import BoundedServer, Bounds, MachineError
 from temper_plugin_density.overcommit.application import observed_app, webhook_app
 from temper_plugin_density.overcommit.keeping import CertificateKeeper, expiry
 from temper_plugin_density.overcommit.material import Material
+from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import Policy
 from temper_plugin_density.overcommit.presenting import present
 from temper_plugin_density.overcommit.tallies import Tallies
 from temper_serving.tls import server_context
 
 FIRST_PAUSE_S = 0.5
-WEBHOOK_BOUNDS = Bounds(most_open=64, most_waiting=64, most_shaking=32)
-"""Of the port that the API server calls. A connection with TLS takes up to 0.5 MiB."""
+WEBHOOK_BOUNDS = Bounds(most_open=128, most_waiting=128, most_shaking=64)
+"""Of the port that the API server calls, which opens a connection for each request at a time. A
+connection with TLS takes up to 0.5 MiB."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -46,7 +48,12 @@ class Webhook:
         self._stopping = asyncio.Event()
         self._problem = "no certificate yet"
         webhook = webhook_app(policy, self._tallies)
-        self._webhook = BoundedServer(webhook, WEBHOOK_BOUNDS, context=self._context)
+        self._webhook = BoundedServer(
+            webhook,
+            WEBHOOK_BOUNDS,
+            context=self._context,
+            refused=self._tallies.admissions.labels(Outcome.REFUSED).inc,
+        )
         self._observed = BoundedServer(observed_app(self.why_unready, self._tallies), Bounds())
 
     def why_unready(self) -> str:
