@@ -51,6 +51,14 @@ def test_a_server_that_is_away_is_asked_once():
     assert server.patched == []
 
 
+def test_what_is_not_written_in_time_is_left_to_the_next_cycle():
+    server, times = Server(None), iter([0.0, 1.0, 19.0, 20.0])
+
+    AdviceWriter(server, lambda _: None, lambda: next(times)).write((), map(advised, "bcdef"))
+
+    assert server.patched == ["b", "c"]
+
+
 def test_the_author_of_such_a_profile_fills_no_log():
     writer = AdviceWriter(Server(TOO_LARGE), lambda _: None)
 

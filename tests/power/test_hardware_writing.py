@@ -1,8 +1,10 @@
 """What labels of a node say of its hardware."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from temper_plugin_power.controller.hardware_writing import hardware_status
+from temper_plugin_power.controller.hardware_writing import HardwareWriter, hardware_status
 from temper_plugin_power.controller.twins import hardware_of, hardware_record
 from temper_plugin_power.resources.kinds import NODE_HARDWARE
 from tests.power.test_node_plans import a_node
@@ -39,3 +41,28 @@ def test_a_model_that_the_catalogue_has_is_named_by_its_key():
 
 def test_a_node_without_labels_of_its_hardware_has_none():
     assert hardware_status(a_node("n1"), {}) == {}
+
+
+class Server:
+    """An API server that keeps the names of the objects that are made."""
+
+    def __init__(self):
+        self.made = []
+
+    def post(self, _path, document):
+        self.made.append(document["metadata"]["name"])
+
+    def patch(self, _path, _change):
+        return {}
+
+
+def test_what_is_not_written_in_time_is_left_to_the_next_cycle():
+    server, times = Server(), iter([0.0, 1.0, 19.0, 20.0])
+    nodes = [a_node(name, **EPYC) for name in ("n1", "n2", "n3", "n4")]
+
+    writer = HardwareWriter(
+        server, lambda: datetime.now(UTC), lambda _: None, {}, lambda: next(times)
+    )
+    writer.write(nodes, {})
+
+    assert server.made == ["n1", "n2"]

@@ -6,7 +6,13 @@ import pytest
 
 from temper_core import MachineError
 from temper_kube.failures import ConflictError
-from temper_plugin_power.controller.leading import DURATION_S, MARGIN_S, Leader, LeaseName
+from temper_plugin_power.controller.leading import (
+    DURATION_S,
+    MARGIN_S,
+    Leader,
+    LeaseName,
+    NotLeadingError,
+)
 
 
 class Leases:
@@ -100,6 +106,26 @@ def test_a_leader_without_an_api_server_stops_before_others_begin(
     first.turn()
 
     assert first.is_leading is leads
+
+
+@pytest.mark.parametrize("after_s", [0, 4, DURATION_S - MARGIN_S - 1])
+def test_a_write_may_take_until_others_may_begin(replica, clock, after_s):
+    first = replica("a")
+    first.turn()
+    clock[0] = after_s
+
+    assert first.permit() == DURATION_S - after_s
+
+
+def test_a_replica_that_does_not_lead_may_not_write(replica, clock):
+    first, second = replica("a"), replica("b")
+    first.turn()
+    second.turn()
+    clock[0] = DURATION_S - MARGIN_S
+
+    for each in (first, second):
+        with pytest.raises(NotLeadingError):
+            each.permit()
 
 
 def test_a_lease_that_is_given_back_is_taken_at_once(replica):

@@ -43,10 +43,20 @@ _Record = TypeVar("_Record")
 
 
 class ApiServer:
-    """One connection. Each failure is a MachineError, an UnreachableError without an answer."""
+    """One connection. Each failure is a MachineError, an UnreachableError without an answer.
 
-    def __init__(self, access: Access, timeout_s: float = 10.0) -> None:
+    *permit* is asked before each attempt to write. It returns how many seconds that may take, None
+    for the usual time, or raises MachineError.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        timeout_s: float = 10.0,
+        permit: Callable[[], float | None] = lambda: None,
+    ) -> None:
         self.access = access
+        self._permit = permit
         self._connection = Connection(access, timeout_s)
         self._is_warm = False
 
@@ -162,7 +172,10 @@ class ApiServer:
         accept: str = "",
     ) -> Json:
         def ask() -> Json:
-            return self._connection.ask(method, path, body, media_type=media_type, accept=accept)
+            limit_s = None if method == "GET" else self._permit()
+            return self._connection.ask(
+                method, path, body, media_type=media_type, accept=accept, limit_s=limit_s
+            )
 
         with _explained_failures(method, path):
             answer = self._patiently(ask)

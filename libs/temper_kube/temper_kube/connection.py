@@ -69,6 +69,7 @@ class Connection:
         self._brake: socket.socket | None = None
         self._braking = threading.Lock()
         self._is_aborted = False
+        self._is_late = False
 
     def __enter__(self) -> Self:
         return self
@@ -84,10 +85,14 @@ class Connection:
         *,
         media_type: str = "",
         accept: str = "",
+        limit_s: float | None = None,
     ) -> Json:
-        """Return the parsed answer, which must be complete after ``EXCHANGE_S``."""
+        """Return the parsed answer, which must be complete after *limit_s* or ``EXCHANGE_S``.
+
+        After that the request is not sent any more.
+        """
         try:
-            with self._limited(EXCHANGE_S):
+            with self._limited(EXCHANGE_S if limit_s is None else limit_s):
                 response = self._send(method, path, body, media_type, accept)
                 return self._parsed(response.read(LARGEST_BYTES + 1))
         except (OSError, HTTPException, ValueError, RecursionError) as error:
@@ -196,10 +201,12 @@ class Connection:
         connection, so that one cut off here looks whole.
         """
         is_late = threading.Event()
+        self._is_late = False
 
         def end() -> None:
             is_late.set()
             with self._braking:
+                self._is_late = True
                 self._shut()
 
         alarm = Alarm(seconds, end)
@@ -279,6 +286,8 @@ class Connection:
             self._brake = socket.socket(fileno=os.dup(http.sock.fileno()))
             if self._is_aborted:  # aborted before there was a socket to shut down
                 raise UnreachableError("the connection was aborted")
+            if self._is_late:
+                raise TimeoutError("the connection was made too late")
         return http
 
     def _parsed(self, text: bytes) -> Json:

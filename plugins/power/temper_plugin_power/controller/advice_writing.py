@@ -1,5 +1,6 @@
 """Writes into the WorkloadProfiles which workloads had better be started elsewhere."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 import structlog
@@ -10,6 +11,7 @@ from temper_kube.api_server import ApiServer
 from temper_kube.bounded_warnings import BoundedWarnings
 from temper_kube.failures import NotFoundError, RefusalError
 from temper_kube.list_pages import Json
+from temper_plugin_power.controller.in_time import in_time
 from temper_plugin_power.controller.node_plans import NodePlan, advised_workloads
 from temper_plugin_power.controller.stored_profiles import StoredProfile
 from temper_plugin_power.workloads.owners import Workload
@@ -36,6 +38,7 @@ class AdviceWriter:
 
     server: ApiServer
     wrote: Callable[[Json], object]
+    clock: Callable[[], float] = time.monotonic
     _warnings: BoundedWarnings = field(factory=BoundedWarnings, init=False)
 
     def write(self, plans: Iterable[NodePlan], stored: Iterable[StoredProfile]) -> None:
@@ -50,7 +53,7 @@ class AdviceWriter:
             if profile.status and not profile.is_manual
             if (change := _change(profile, reasons.get(profile.workload)))
         ]
-        for profile, change in news[:MOST_WRITES]:
+        for profile, change in in_time(news[:MOST_WRITES], self.clock):
             try:
                 # These two fields have no other writer, so no version is needed.
                 self.wrote(self.server.patch(f"{profile.path}/status", {"status": change}))

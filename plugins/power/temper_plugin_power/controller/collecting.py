@@ -7,6 +7,7 @@ from temper_core import MachineError
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import ConflictError, NotFoundError, UnreachableError
 from temper_plugin_power.controller.classifier import Cluster
+from temper_plugin_power.controller.leading import NotLeadingError
 from temper_plugin_power.controller.owners import VERSIONS, find_owner
 from temper_plugin_power.controller.stored_profiles import StoredProfile
 
@@ -49,7 +50,7 @@ class Collector:
             except MachineError as error:
                 name = f"{each.namespace}/{each.name}"
                 log.warning("profile_not_collected", profile=name, reason=str(error)[:300])
-                if isinstance(error, UnreachableError):
+                if isinstance(error, (UnreachableError, NotLeadingError)):
                     break
         return deleted
 

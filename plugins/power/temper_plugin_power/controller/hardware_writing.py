@@ -1,5 +1,6 @@
 """Publishes the hardware of nodes, by their labels, as NodeHardware objects."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from temper_core import MachineError
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import ConflictError, NotFoundError
 from temper_kube.list_pages import Json
+from temper_plugin_power.controller.in_time import in_time
 from temper_plugin_power.controller.managed import MANAGED_BY, MANAGER
 from temper_plugin_power.controller.merge_changes import merge_change
 from temper_plugin_power.controller.nodes import KnownNode
@@ -82,11 +84,12 @@ class HardwareWriter:
     now: Callable[[], datetime]
     wrote: Callable[[Json], object]
     products: Mapping[str, float]
+    clock: Callable[[], float] = time.monotonic
 
     def write(self, nodes: Iterable[KnownNode], records: Mapping[str, Record]) -> None:
         """Write the objects of *nodes* that differ. One that fails stops no other."""
         news = [each for each in nodes if self._change(each, records.get(each.name))]
-        for node in news[:MOST_WRITES]:
+        for node in in_time(news[:MOST_WRITES], self.clock):
             try:
                 self._write(node, records.get(node.name))
             except (ConflictError, NotFoundError):

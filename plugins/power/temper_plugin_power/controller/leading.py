@@ -23,6 +23,10 @@ MARGIN_S = 5.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class NotLeadingError(MachineError):
+    """A request that was not sent, because another replica may write."""
+
+
 @frozen
 class LeaseName:
     """The Lease, and the name by which this replica holds it."""
@@ -63,12 +67,21 @@ class Leader:
         """Whether this replica may write now."""
         return self._clock() < self._held_until
 
+    def permit(self) -> float:
+        """Return how many seconds a write may take, so that it ends before others may begin.
+
+        Raises NotLeadingError.
+        """
+        left_s = self._held_until - self._clock()
+        if left_s <= 0:
+            raise NotLeadingError("not written: this replica does not lead")
+        return left_s + MARGIN_S
+
     def run(self, closing: threading.Event) -> None:
-        """Renew or wait until *closing* is set. Then give the Lease back."""
+        """Renew or wait until *closing* is set."""
         while not closing.is_set():
             self.turn()
             closing.wait(RENEW_S)
-        self.release()
 
     def turn(self) -> None:
         """Take, renew or look at the Lease once. A failure leaves what is held until it expires."""

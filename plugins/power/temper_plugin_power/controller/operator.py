@@ -22,7 +22,7 @@ from temper_plugin_power.controller.energy_matching import EnergyMatching
 from temper_plugin_power.controller.hardware_writing import HardwareWriter
 from temper_plugin_power.controller.kube_events import Events
 from temper_plugin_power.controller.last_facility import LastFacility
-from temper_plugin_power.controller.leading import Leader, LeaseName
+from temper_plugin_power.controller.leading import Leader, LeaseName, NotLeadingError
 from temper_plugin_power.controller.measurer import Measurer
 from temper_plugin_power.controller.node_loop import NodeLoop
 from temper_plugin_power.controller.node_plans import Plans, Situations
@@ -43,6 +43,8 @@ LEASE = "temper-power-operator"
 WAIT_S = 0.5
 """How soon a thread sees that the operator closes, or leads."""
 CLOSE_S = 5.0
+ONLY_READING = ("power-measure", "power-facility")
+"""The threads that write nothing to the API server."""
 AGAIN_S = 5.0
 """After this time a part that has failed begins anew."""
 
@@ -77,7 +79,7 @@ class Operator:
         self.watches = Watches(scope, PodTable(self._note))
         cluster = Cluster(self.watches.pods, self.watches.profiles, self.watches.node_names)
         self.leader = Leader(self._connection(), LeaseName(self.access.namespace, LEASE, holder))
-        server = self._connection()
+        server = self._writing_connection()
         writer = ProfileWriter(server, _now, self.watches.profiles.put, Events(server, holder))
         of = settings.classifier
         timing = Timing(seconds(of.reclassify_interval), int(seconds(of.metrics_window)))
@@ -91,7 +93,7 @@ class Operator:
         self._asking_facility = Measurer(
             ask_facility, self._facility.told, lambda: self.leader.is_leading, poll_s
         )
-        self._collector = Collector(cluster, self._connection())
+        self._collector = Collector(cluster, self._writing_connection())
         self._nodes, self._rescheduler = self._of_nodes(holder)
         self.tallies.add_leading(lambda: self.leader.is_leading)
         self.tallies.add_watches(self.watches.statuses.values())
@@ -128,12 +130,18 @@ class Operator:
             thread.start()
 
     def close(self) -> None:
-        """End all threads, and give the Lease back."""
+        """End all threads, and give the Lease back. One that still writes keeps it until it ends.
+
+        Another replica then waits until the Lease expires.
+        """
         self._closing.set()
         self.watches.close()
         until = time.monotonic() + CLOSE_S
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
+        writing = (thread for thread in self._threads if thread.name not in ONLY_READING)
+        if not any(thread.is_alive() for thread in writing):
+            self.leader.release()
         self._connections.close()
 
     def _keep(self, name: str, run: Callable[[], None]) -> None:
@@ -185,7 +193,7 @@ class Operator:
 
     def _of_nodes(self, holder: str) -> tuple[NodeLoop, Rescheduler]:
         of, tallies = self.settings.operator, NodeTallies(self.tallies.registry)
-        server, evicting = self._connection(), self._connection()
+        server, evicting = self._writing_connection(), self._writing_connection()
         writer = TwinWriter(server, _now, self.watches.twins.put, writes_labels=not of.dry_run)
         events = Events(server, holder)
         profiles = self.watches.profiles
@@ -233,6 +241,15 @@ class Operator:
 
     def _connection(self) -> ApiServer:
         return self._connections.enter_context(ApiServer(self.access))
+
+    def _writing_connection(self) -> ApiServer:
+        """Return a connection whose every write asks first whether this replica leads."""
+        return self._connections.enter_context(ApiServer(self.access, permit=self._permit))
+
+    def _permit(self) -> float:
+        if self._closing.is_set():
+            raise NotLeadingError("not written: this replica ends")
+        return self.leader.permit()
 
 
 def _now() -> datetime:

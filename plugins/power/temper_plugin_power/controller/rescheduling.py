@@ -12,6 +12,7 @@ from temper_core import MachineError
 from temper_kube.api_server import ApiServer
 from temper_kube.failures import RefusalError
 from temper_plugin_power.controller.kube_events import Events, Subject
+from temper_plugin_power.controller.leading import NotLeadingError
 from temper_plugin_power.controller.node_plans import NodePlan, Plans
 from temper_plugin_power.controller.owners import may_exist, path_of
 from temper_plugin_power.controller.pods import KnownPod, Owner
@@ -58,6 +59,8 @@ class Rescheduler:
             if plan.transition.is_draining:
                 try:
                     self._move_from(plan)
+                except NotLeadingError:
+                    return
                 except MachineError as error:
                     log.warning("pod_not_evicted", node=plan.node.name, reason=str(error)[:300])
 
