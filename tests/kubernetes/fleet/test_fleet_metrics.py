@@ -22,7 +22,8 @@ def asked(prometheus, query):
 
 def test_a_prometheus_has_the_nodes_their_ages_and_the_requests(fleet, prometheus_of_agents):
     with httpx2.Client(base_url=fleet.address, timeout=PATIENCE_S) as client:
-        client.post("login", json={"token": TOKEN}).raise_for_status()
+        begun = client.post("login", json={"token": TOKEN}).raise_for_status()
+        client.headers["temper-session"] = begun.json()["key"]
         node = next(iter(fleet.agents))
         assert client.get(f"node/{node}/observe").status_code == 200
 
