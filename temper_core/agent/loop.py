@@ -13,6 +13,7 @@ from temper_core.agent.change_sources import ChangeSource
 from temper_core.agent.own_cpus import lent_cpus
 from temper_core.agent.parts import Parts
 from temper_core.agent.waker import LoopWaker
+from temper_core.agent.watchdog import GRACE_S
 from temper_core.records.plans import LayerPlan
 from temper_core.records.profiles import LoadedProfile
 from temper_core.records.snapshots import Snapshot
@@ -20,9 +21,9 @@ from temper_core.records.snapshots import Snapshot
 FIRST_WINDOW_S = 1.0
 """Seconds of the first window after the baseline: short, so that data is soon available."""
 
-LONGEST_WAIT_S = 20.0
+LONGEST_WAIT_S = GRACE_S / 2
 """Seconds of the longest sleep. It is well below ``published.STALE_S``, so that an idle loop still
-counts as alive."""
+counts as alive, and below ``GRACE_S``, so that SIGUSR1 from outside does not end it."""
 
 NEWS_REST_S = 2.0
 """Least seconds between two reads of pods and profiles, even if they change all the time."""

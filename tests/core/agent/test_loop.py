@@ -7,9 +7,11 @@ import pytest
 from attrs import evolve
 from structlog.testing import capture_logs
 
+from temper_core.agent import loop
 from temper_core.agent.loop import Agent
 from temper_core.agent.parts import Parts
 from temper_core.agent.waker import LoopWaker
+from temper_core.agent.watchdog import GRACE_S
 from temper_core.errors import MachineError
 from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.plans import Generation
@@ -386,6 +388,18 @@ def test_news_of_steering_ends_a_sleep():
 
     assert steering.turns == 3
     assert max(slept_s) <= steering.look_in_s
+
+
+def test_no_sleep_outlasts_the_grace_of_the_watchdog_that_sigusr1_from_outside_begins(monkeypatch):
+    monkeypatch.setattr(loop, "FIRST_WINDOW_S", 3600.0)
+    steering, slept_s = FakeSteering(), []
+    agent = resting(steering, step_in_s=3600, steps=3)
+    steering.look_in_s = math.inf
+    agent._wake.wait = lambda timeout_s: slept_s.append(timeout_s) or True
+
+    agent.run()
+
+    assert 0 < max(slept_s) < GRACE_S
 
 
 def test_a_request_to_reload_profiles_is_answered_although_nothing_is_due():
