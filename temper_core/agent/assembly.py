@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from temper_core.agent.locks_for_life import locks_for_life
 from temper_core.agent.loop import Agent
 from temper_core.agent.parts import Parts
 from temper_core.agent.published import Published
@@ -44,12 +45,7 @@ from temper_core.records.machine import MachineShape
 from temper_core.restoring.device_values import HostedPlugins
 from temper_core.restoring.restoration import Restoration
 from temper_core.safe_mode.requests import SafeModeRequests
-from temper_core.scheduler.host.agent_lock import (
-    exclusive_access,
-    is_beside_agent,
-    lock_for_life,
-    may_enforce,
-)
+from temper_core.scheduler.host.agent_lock import exclusive_access, is_beside_agent, may_enforce
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.lifecycle import Scheduler
 from temper_core.server.agent_server import AgentServer
@@ -99,7 +95,7 @@ def assemble(
         published=published,
         server=_server(settings, published),
         requests=requests,
-        lock=lambda: lock_for_life(settings, roots),
+        lock=lambda: locks_for_life(settings, roots, keeper, requests),
         restoration=restoration,
         trials=_trials(machine, find_engine, pods, wake, events),
         events=EventWatch(events, keeper, scheduler, requests, profiles),

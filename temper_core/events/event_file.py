@@ -7,6 +7,7 @@ crash leaves the old one or the new one. Damaged lines are skipped.
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,16 +17,24 @@ from attrs import define, field, frozen
 
 from temper_core.directory_tree import make_directories
 from temper_core.events.document import read_line
+from temper_core.http.forked_children import close_in_children
 from temper_core.records.events import Event
 
 FILE_NAME = "events.jsonl"
 LARGEST_BYTES = 1024 * 1024
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MODE = 0o600
+ATTEMPTS = 10
+LOOK_S = 0.01
+"""Longer than another process holds the lock only to see whether it is held."""
 
 
 class NotOursError(OSError):
     """The entry at the path is no event file, or another agent writes it."""
+
+
+class HeldError(NotOursError):
+    """Another agent writes the file."""
 
 
 @frozen
@@ -63,6 +72,10 @@ class EventFile:
     _descriptor: int = field(default=-1, init=False)
     _is_torn: bool = field(default=False, init=False)
 
+    def __attrs_post_init__(self) -> None:
+        """Let no child that a plugin forks keep the lock."""
+        close_in_children(self)
+
     def read(self) -> Remembered:
         """Return the events, oldest first. Of a far too large file only its end is read."""
         try:
@@ -77,6 +90,15 @@ class EventFile:
                 return _remembered(self._lines(file))
         finally:
             os.close(descriptor)
+
+    def hold(self) -> None:
+        """Open the file, and lock it against other agents. Raises HeldError if one has it."""
+        for _ in range(ATTEMPTS - 1):
+            with suppress(HeldError):
+                self._open()
+                return
+            time.sleep(LOOK_S)
+        self._open()
 
     def append(self, lines: Iterable[bytes]) -> bool:
         """Add *lines*. Return False if the file must be replaced: it is full or its end is torn."""
@@ -112,18 +134,18 @@ class EventFile:
 
     def remove(self) -> None:
         """Remove the file if it is this agent's."""
-        if self._descriptor >= 0 and self._is_there():
+        if self._descriptor >= 0 and self._is_at_path(self._descriptor):
             self.path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:
         """Close the file."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _open(self) -> None:
-        if self._descriptor >= 0 and not self._is_there():
+        if self._descriptor >= 0 and not self._is_at_path(self._descriptor):
             self.close()
         if self._descriptor >= 0:
             return
@@ -133,19 +155,21 @@ class EventFile:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise NotOursError(f"{self.path} is not a regular file")
             _lock(descriptor, self.path)
+            if not self._is_at_path(descriptor):
+                raise HeldError(f"{self.path} was replaced or removed meanwhile")
             self._is_torn = not _ends_in_newline(descriptor)
         except OSError:
             os.close(descriptor)
             raise
         self._descriptor = descriptor
 
-    def _is_there(self) -> bool:
+    def _is_at_path(self, descriptor: int) -> bool:
         """Whether the open file is still the one at the path: it may have been removed."""
         try:
             status = self.path.lstat()
         except FileNotFoundError:
             return False
-        return os.path.samestat(status, os.fstat(self._descriptor))
+        return os.path.samestat(status, os.fstat(descriptor))
 
     def _lines(self, file: BinaryIO) -> Iterator[bytes]:
         """Yield the lines. Of a far too large file only its end, so that no line is unbounded."""
@@ -173,7 +197,7 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise NotOursError(f"{path} is written by another agent") from error
+        raise HeldError(f"{path} is written by another agent") from error
     except OSError:  # the file system has no locks
         return
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from temper_core.events.document import event_line
-from temper_core.events.event_file import FILE_NAME, EventFile, Remembered
+from temper_core.events.event_file import FILE_NAME, EventFile, HeldError, Remembered
 from temper_core.events.event_log import EventLog
 from temper_core.events.kinds import EVENTS_DAMAGED
 from temper_core.events.lanes import NEWEST_KEPT
@@ -45,6 +45,25 @@ class EventKeeper:
         self._is_whole = True
         self._written = 0
         self.defect = ""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, None without one."""
+        return self._file.path if self._file is not None else None
+
+    def hold(self) -> None:
+        """Lock the file for this agent, until ``close``. Raises HeldError if another one has it.
+
+        If the file cannot be opened, the agent runs without the lock, and ``defect`` says why.
+        """
+        if self._file is None:
+            return
+        try:
+            self._file.hold()
+        except HeldError:
+            raise
+        except OSError as error:
+            self._note(error)
 
     def open(self) -> None:
         """Load the events of an earlier run, and begin to write."""
@@ -84,11 +103,12 @@ class EventKeeper:
 
     def close(self) -> None:
         """Write the remaining events, and close the file."""
-        if self._file is None or not self._thread.is_alive():
+        if self._file is None:
             return
-        self._ending.set()
-        self._events.close()
-        self._thread.join(CLOSE_S)
+        if self._thread.is_alive():
+            self._ending.set()
+            self._events.close()
+            self._thread.join(CLOSE_S)
         if not self._thread.is_alive():
             self._file.close()
 

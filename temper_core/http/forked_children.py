@@ -1,25 +1,36 @@
-"""Listening sockets that forked children do not keep.
+"""Listening sockets and locked files that forked children do not keep.
 
 A plugin may fork, as ``multiprocessing`` does. Its child outlives an agent that is killed, and with
-a listening socket it would hold the address, and take connections without an answer.
+a listening socket it would hold the address, and take connections without an answer. With a locked
+file it would hold the lock, and keep the next agent from starting.
 """
 
 import os
-import socket
+from typing import Protocol, TypeVar
 from weakref import WeakSet
 
-_LISTENING: WeakSet[socket.socket] = WeakSet()
+
+class Closeable(Protocol):
+    """A socket or a file."""
+
+    def close(self) -> None:
+        """Close it. The call must not raise, so that the others are closed, too."""
+        ...
 
 
-def close_in_children(listening: socket.socket) -> socket.socket:
-    """Return *listening*. A child that this process forks closes its copy at once."""
-    _LISTENING.add(listening)
-    return listening
+_Kept = TypeVar("_Kept", bound=Closeable)
+_OPEN: WeakSet[Closeable] = WeakSet()
+
+
+def close_in_children(opened: _Kept) -> _Kept:
+    """Return *opened*. A child that this process forks closes its copy at once."""
+    _OPEN.add(opened)
+    return opened
 
 
 def _close_all() -> None:
-    for listening in list(_LISTENING):
-        listening.close()
+    for opened in list(_OPEN):
+        opened.close()
 
 
 os.register_at_fork(after_in_child=_close_all)

@@ -60,11 +60,21 @@ class SafeModeRequests:
         self._is_kept = True
         self.defect = ""
         self._again_at = 0.0
+        self._requests: dict[str, Request] = {}
         self._requests = self._remembered()
         self._file_request: Request | None = None
         self._published: Mapping[str, Request] = MappingProxyType({})
         self._publish()
         self.poll_file()
+
+    def read_again(self) -> None:
+        """Take the requests from the disk once more, before the first call of ``add``.
+
+        An agent before this one may have written them after this object was made.
+        """
+        with self._lock:
+            self._requests = self._remembered()
+            self._publish()
 
     def add(self, requester: str, reason: str) -> None:
         """Request safe mode in *requester*'s name. A second call only replaces the reason."""
@@ -169,7 +179,8 @@ class SafeModeRequests:
 
     def _remembered(self) -> dict[str, Request]:
         requests = self._state.read(self._wall)
-        if unreadable := requests.get(UNREADABLE_REQUESTER):
+        unreadable = requests.get(UNREADABLE_REQUESTER)
+        if unreadable and UNREADABLE_REQUESTER not in self._requests:
             log.error("safe_mode_state_unreadable", problem=unreadable.reason)
         return requests
 

@@ -12,6 +12,7 @@ from temper_core.errors import MachineError
 from temper_core.http.address import Address
 from temper_core.http.forked_children import close_in_children
 from temper_core.http.listener import listen_on
+from temper_core.settings.models import OF_ITS_OWN
 
 BACKLOG = 128
 ANSWER_TIMEOUT_S = 1.0
@@ -78,7 +79,7 @@ def _clear(path: Path) -> None:
         raise MachineError(f"{path} is not a socket; remove it, or set [server] socket")
     if _is_answered(path):
         raise MachineError(
-            f"another agent answers on {path}; stop it, or set [server] socket to another path"
+            f"another agent answers on {path}; stop it, or start this one with {OF_ITS_OWN}"
         )
     path.unlink(missing_ok=True)
 

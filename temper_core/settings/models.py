@@ -16,6 +16,11 @@ from temper_core.settings.tiers import PlanSettings, PriorityMapping, Tiers
 
 RUN_DIRECTORY = "/run/temper"
 STATE_DIRECTORY = "/var/lib/temper"
+OF_ITS_OWN = (
+    "a state_directory, a run_directory and a [server] listen of its own ([server] socket and "
+    "[safe_mode] state, too, where they are set)"
+)
+"""What an agent beside another one needs."""
 ABSOLUTE_PATH = r"(/[^/\x00]+)+"
 ABSOLUTE_PATH_FORM = "an absolute path without needless slashes"
 FILE = r"(?s)(?!.*/\.{1,2}\Z)/[^\x00]*[^/\x00]"
@@ -368,7 +373,8 @@ class Settings:
     )
     state_directory: str = setting(
         STATE_DIRECTORY,
-        "Absolute path of the directory for files that outlive the agent: requests for safe mode.",
+        "Absolute path of the directory for files that outlive the agent: requests for safe mode. "
+        "Each agent of a node has its own.",
         validator=matches_re(ABSOLUTE_PATH),
         form=ABSOLUTE_PATH_FORM,
     )

@@ -21,7 +21,7 @@ from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
 from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots, read_line
-from temper_core.settings.models import Settings
+from temper_core.settings.models import OF_ITS_OWN, Settings
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -138,7 +138,7 @@ def _locked(path: Path) -> int:
         os.close(descriptor)  # the previous holder removed the file between the two calls
     raise AnotherAgentError(
         f"another agent that may enforce runs on this node ({_holder(path)}holds {path}); "
-        "stop it, or start this one with --observe-only, which runs beside it"
+        f"stop it, or start this one with --observe-only and {OF_ITS_OWN}"
     )
 
 

@@ -202,6 +202,13 @@ def lock_holder(roots: Roots) -> int | None:
         os.close(descriptor)
 
 
+def holder_of(path: Path, proc: Path) -> int | None:
+    """Return the process that holds the lock of the file *path*, None if that is not known."""
+    with suppress(OSError):
+        return _listed_holder(path.lstat(), proc)
+    return None
+
+
 def _candidates(proc: Path) -> Iterator[AgentProcess]:
     def command_line(pid: int) -> str:
         return read_line(proc / str(pid) / "cmdline", COMMAND_BYTES) or ""

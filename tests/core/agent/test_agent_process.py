@@ -182,8 +182,13 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
     agent = start()
     agent.wait_for(agent.observation, "observation")
 
+    settings = tmp_path / "second.toml"
+    settings.write_text(
+        f'run_directory = "{agent.directory}/run"\nstate_directory = "{tmp_path}/other"\n'
+    )
+
     second = subprocess.run(
-        [TEMPER, "agent", "--observe-only", "--settings", str(tmp_path / "agent.toml")],
+        [TEMPER, "agent", "--observe-only", "--settings", str(settings)],
         check=False,
         capture_output=True,
         text=True,
@@ -192,7 +197,8 @@ def test_a_second_agent_on_the_same_socket_is_refused(start, tmp_path):
 
     assert second.returncode == 3
     [refusal] = [line for line in second.stderr.splitlines() if line.startswith("temper: ")]
-    assert f"another agent answers on {agent.socket}; stop it, or set" in refusal
+    assert f"another agent answers on {agent.socket}; stop it, or start" in refusal
+    assert "a state_directory, a run_directory" in refusal
     assert "Traceback" not in second.stderr
     assert agent.get("/healthz").status_code == 200
 

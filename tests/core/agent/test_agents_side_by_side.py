@@ -11,6 +11,7 @@ import pytest
 from temper_core.client import ask_observation
 from temper_core.errors import TemperError
 from temper_core.settings import load
+from temper_core.settings.models import OF_ITS_OWN
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 PATIENCE_S = 120
@@ -106,6 +107,15 @@ def observing(path):
     return [TEMPER, "agent", "--observe-only", "--settings", str(path)]
 
 
+def with_the_state_of(other):
+    def command(path):
+        own, others = path.with_name("state"), other.path.with_name("state")
+        path.write_text(path.read_text().replace(str(own), str(others)))
+        return observing(path)
+
+    return command
+
+
 def test_two_that_observe_run_side_by_side_and_end_clean(start, tmp_path):
     first, second = start(observing), start(observing)
 
@@ -134,9 +144,45 @@ def test_of_two_that_may_enforce_the_second_is_refused_in_one_line(start, machin
     assert refusal == (
         "temper: another agent that may enforce runs on this node "
         f"(process {first.process.pid} holds {machine}/node/agent.lock); "
-        "stop it, or start this one with --observe-only, which runs beside it"
+        f"stop it, or start this one with --observe-only and {OF_ITS_OWN}"
     )
     assert first.mode()
+
+
+def test_a_second_agent_with_the_same_state_is_refused_in_one_line(start, tmp_path):
+    first = start(observing)
+    first.observed()
+
+    second = start(with_the_state_of(first))
+
+    assert second.process.wait(PATIENCE_S) == 3
+    [refusal] = [line for line in second.log.read_text().splitlines() if line.startswith("temper")]
+    assert refusal == (
+        f"temper: another agent has its state in {tmp_path}/agent-0/state (process "
+        f"{first.process.pid} holds {tmp_path}/agent-0/state/events.jsonl); "
+        f"stop it, or start this one with {OF_ITS_OWN}"
+    )
+    assert first.mode() == "observe_only"
+
+
+def test_the_state_of_an_agent_that_was_killed_is_taken_over(start):
+    first = start(observing)
+    first.observed()
+    first.process.kill()
+    first.process.wait()
+
+    assert start(with_the_state_of(first)).observed() == "observe_only"
+
+
+def test_a_state_that_cannot_be_written_keeps_no_agent_from_its_start(start):
+    def with_a_file_in_its_place(path):
+        path.with_name("state").write_text("")
+        return observing(path)
+
+    agent = start(with_a_file_in_its_place)
+
+    assert agent.observed() == "observe_only"
+    assert "events_not_written" in agent.log.read_text()
 
 
 @pytest.mark.parametrize("order", [("enforce", "observe"), ("observe", "enforce")])

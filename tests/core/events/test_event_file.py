@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from temper_core import Event, EventLevel
+from temper_core.events import event_file
 from temper_core.events.document import event_document, event_line, read_line
-from temper_core.events.event_file import EventFile
+from temper_core.events.event_file import EventFile, HeldError
 
 TEXT = st.text(max_size=40).map(lambda text: "".join(filter(str.isprintable, text)))
 EVENTS = st.builds(
@@ -157,6 +158,53 @@ def test_of_two_agents_one_writes(file):
 
     assert written_now
     assert list(file.path.parent.iterdir()) == [file.path]
+
+
+def test_the_file_is_held_from_its_opening_until_its_close(file):
+    other = EventFile(file.path)
+    file.hold()
+
+    with pytest.raises(HeldError, match="is written by another agent"):
+        other.hold()
+    file.replace([event_line(an_event(1))])
+    with pytest.raises(HeldError, match="is written by another agent"):
+        other.hold()
+    file.close()
+    other.hold()
+    other.close()
+
+    assert [event.number for event in file.read().events] == [1]
+
+
+def test_a_look_at_the_lock_keeps_no_agent_from_its_start(file, monkeypatch):
+    other = EventFile(file.path)
+    other.hold()
+    monkeypatch.setattr(event_file.time, "sleep", lambda _: other.close())
+
+    file.hold()
+
+    assert file.append([event_line(an_event(1))])
+
+
+def test_a_file_that_is_replaced_between_opening_and_locking_is_not_held(file, monkeypatch):
+    file.hold()
+    file.close()
+
+    def replaced(path, *arguments):
+        descriptor = real_open(path, *arguments)
+        if not names:
+            names.append(path)
+            beside = file.path.with_name("new")
+            beside.touch()
+            beside.replace(file.path)
+        return descriptor
+
+    real_open, names = os.open, []
+    monkeypatch.setattr(event_file.os, "open", replaced)
+    file.hold()
+
+    with pytest.raises(HeldError):
+        EventFile(file.path).hold()
 
 
 def test_a_link_a_pipe_and_a_directory_in_its_place_are_refused_at_once(tmp_path):

@@ -1,4 +1,4 @@
-"""A child that a plugin forks keeps no listening socket of the agent."""
+"""A child that a plugin forks keeps no listening socket and no lock of the agent."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from temper_core.events.event_file import EventFile
 from temper_core.http.address import Address
 from temper_core.http.listener import listen_on
 from temper_core.server.sockets import bind_local
@@ -16,11 +17,14 @@ from temper_core.server.sockets import bind_local
 KILLED = """
 import json, os, signal, sys, time
 from pathlib import Path
+from temper_core.events.event_file import EventFile
 from temper_core.http.address import Address
 from temper_core.http.listener import listen_on
 from temper_core.server.sockets import bind_local
 tcp = listen_on(Address("127.0.0.1", 0), "a test")
 local = bind_local(Path(sys.argv[1]))
+events = EventFile(Path(sys.argv[1]).with_name("events.jsonl"))
+events.hold()
 child = os.fork()
 if child == 0:
     os.close(1)
@@ -52,3 +56,13 @@ def test_the_next_agent_listens_on_the_same_socket_and_port(left_behind):
     assert tcp.getsockname()[1] == port
     local.socket.close()
     tcp.close()
+
+
+def test_the_next_agent_holds_the_same_state(left_behind):
+    path, _ = left_behind
+    events = EventFile(path.with_name("events.jsonl"))
+
+    events.hold()
+
+    assert events.append([])
+    events.close()

@@ -62,6 +62,16 @@ def test_requests_survive_a_restart_of_the_agent(paths):
     assert SafeModeRequests(*paths).active()["cli"].reason == "maintenance"
 
 
+def test_a_request_that_the_agent_before_was_asked_late_is_read_at_the_start(paths):
+    requests = SafeModeRequests(*paths)
+    before = SafeModeRequests(*paths)
+    before.add("cli", "maintenance")
+
+    requests.read_again()
+
+    assert requests.active()["cli"].reason == "maintenance"
+
+
 def test_the_state_is_readable_by_its_owner_only(paths):
     SafeModeRequests(*paths).add("cli", "maintenance")
 
