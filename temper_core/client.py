@@ -3,7 +3,7 @@
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,6 +48,7 @@ def ask_agent(  # noqa: PLR0913 - one for each part of a request
     settings: "Settings | None" = None,
     largest_bytes: int | None = None,
     is_trusted: bool = False,
+    before_tcp: Callable[[], None] | None = None,
 ) -> Any:  # noqa: ANN401 - any JSON
     """Request *path* from the agent and return its answer: parsed JSON, or text such as metrics.
 
@@ -55,6 +56,7 @@ def ask_agent(  # noqa: PLR0913 - one for each part of a request
     goes over TCP only to a listener of root, of this user or of the token file's owner, with the
     token if it is readable. So does one whose answer *is_trusted*. *settings* defaults to those of
     the default file. An answer of more than *largest_bytes* (64 MiB by default) counts as none.
+    *before_tcp* is called if the request goes over TCP.
 
     Raises InputError if the agent refuses the request, MachineError if it fails on it, NoAgentError
     (a MachineError) if no agent answers.
@@ -64,6 +66,8 @@ def ask_agent(  # noqa: PLR0913 - one for each part of a request
     server = (settings or _default_settings()).server
     failures: list[str] = []
     for way in _ways(server):
+        if before_tcp is not None and not way.socket:
+            before_tcp()
         try:
             headers = dict[str, str]()
             if not way.socket and (method != "GET" or is_trusted):

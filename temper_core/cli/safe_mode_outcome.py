@@ -137,7 +137,7 @@ def _unasked(outcome: SafeModeOutcome, roots: Roots) -> Iterator[str]:
 
 def _unseen(outcome: SafeModeOutcome, roots: Roots) -> Iterator[str]:
     holder = lock_holder(roots)
-    pids = {agent.pid for agent in outcome.agents}
+    pids = {agent.pid for agent in outcome.agents if agent.pid or agent.has_heard}
     if holder is None or holder in pids:
         return
     path = roots.node / LOCK_FILE

@@ -1,7 +1,6 @@
 """One question about safe mode to all agents of this host: the settings' agent, and all others."""
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,17 +59,14 @@ class Round:
 
         A container in the host's network, with uid 0 and nothing more, may answer over TCP.
         """
-        from temper_core.client import NoAgentError
 
-        server = self._settings.server
-        if server.socket:
-            with suppress(NoAgentError):
-                return self.ask(socket_settings(Path(server.socket)))
-        self._is_asked_by_tcp = True
-        before_tcp()
-        return self.ask(self._settings)
+        def begin_tcp() -> None:
+            self._is_asked_by_tcp = True
+            before_tcp()
 
-    def ask(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON
+        return self.ask(self._settings, begin_tcp)
+
+    def ask(self, settings: "Settings", before_tcp: Callable[[], None] | None = None) -> Any:  # noqa: ANN401 - JSON
         """Ask the agent of *settings* to change its requests. Return its answer."""
         from temper_core.client import ask_agent
 
@@ -80,6 +76,7 @@ class Round:
             body=self._body,
             settings=settings,
             largest_bytes=LARGEST_ANSWER_BYTES,
+            before_tcp=before_tcp,
         )
 
     def look(self, settings: "Settings") -> Any:  # noqa: ANN401 - JSON

@@ -57,6 +57,7 @@ class Switch:
             outcome = self._by_file(round_, requester, reason, answer)
         else:
             file = f", and {self._file.path} requests it too" if silent.is_written else ""
+            file = f"{file}; {silent.problem}" if silent.problem else file
             outcome = SafeModeOutcome(
                 f"the agent was asked for safe mode by {requester!r}{file}",
                 **answer_fields(answer),

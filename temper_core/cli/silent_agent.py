@@ -1,7 +1,6 @@
 """The host's safe-mode file, written while an agent that was asked is silent."""
 
 import threading
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -20,7 +19,7 @@ class FileIfSilent:
     """
 
     def __init__(self, file: SafeModeFile, requester: str, reason: str) -> None:
-        self.is_written = False
+        self.is_written, self.problem = False, ""
         self._file, self._requester, self._reason = file, requester, reason
         self._timer = threading.Timer(SILENT_S, self.write)
         self._timer.daemon = True
@@ -43,7 +42,10 @@ class FileIfSilent:
             self._timer.join()
 
     def write(self) -> None:
-        """Add the request now. A failure shows in ``is_written``."""
-        with suppress(MachineError):  # the caller writes again, and reports the failure
+        """Add the request now. ``problem`` is why that failed."""
+        try:
             self._file.add(self._requester, self._reason)
+        except MachineError as error:
+            self.problem = str(error)
+        else:
             self.is_written = True

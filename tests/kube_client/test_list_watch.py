@@ -188,6 +188,16 @@ def test_a_server_that_was_restored_from_a_backup_is_listed_anew(server, follow)
     assert versions(server) == ["1038", "226"]
 
 
+def test_a_gateway_that_times_out_does_not_bring_the_newest_list(server, follow):
+    server.lists = [listing("a"), refusal(504, "Gateway Time-out"), listing("b")]
+    server.watches = [refusal(503, "starting"), (200, {}, [HANG])]
+
+    names, _ = follow()
+    wait_until(lambda: names.names == {"b"}, "the list")
+
+    assert listed_from(server) == ["0", "10", "10"]
+
+
 def test_a_watch_that_the_server_does_not_end_is_begun_again(server, follow, monkeypatch):
     for name in ("SHORTEST_WATCH_S", "LONGEST_WATCH_S", "LATE_S"):
         monkeypatch.setattr(list_watch, name, 0)

@@ -137,8 +137,7 @@ class ApiServer:
         """Yield every object of a collection, with no more than one in memory.
 
         Other requests have to wait until the last one. Raises GoneError if the list's version
-        expires between two pages, and MachineError after
-        ``list_pages.LIST_S``.
+        expires between two pages, and MachineError after ``LIST_S`` of ``list_pages``.
         """
         deadline = ListDeadline()
         options = {"limit": str(page or ""), "labelSelector": labels, "fieldSelector": fields}

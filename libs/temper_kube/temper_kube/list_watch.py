@@ -28,13 +28,15 @@ SHORTEST_WATCH_S, LONGEST_WATCH_S = 240, 480
 """The server ends a watch after a random time between these, which spreads a cluster's clients."""
 LATE_S = 30.0
 """A watch that the server has not ended so long after its time is left."""
-EARLY_S = 1.0
+EARLY_S, SPREAD_S = 1.0, 3.0
+"""A server that ends ends the watches of all clients at once. Their lists come within SPREAD_S."""
 STEADY_S = 5.0
 """After a watch that lasted so long, the waits start again with the shortest."""
 CLOSE_S = 3.0
 FROM_CACHE, NEWEST = "0", ""
 """Versions of a list: any that the server has in its cache, and the one in its storage."""
-TOO_LARGE_VERSION = 504
+TOO_LARGE_VERSION = "Too large resource version"
+"""Of the refusal of a list. The status alone may be that of a gateway."""
 JSON = "application/json"
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 
@@ -171,7 +173,7 @@ class ListWatch:
             self._version, self._list_from = "", NEWEST
             return self._ended(str(error), is_news=False)
         except RefusalError as error:
-            if error.status == TOO_LARGE_VERSION and self._list_from not in (FROM_CACHE, NEWEST):
+            if TOO_LARGE_VERSION in error.message and not self._version:
                 self._list_from = NEWEST
                 self._backoff.forget()  # the server answers again, so a long wait is not needed
             elif error.status != TOO_MANY:
@@ -183,7 +185,9 @@ class ListWatch:
         if not is_whole:  # a server that ends, or a proxy before it
             self._doubt_version()
         self._status.ended("the watch ended, and continues")
-        return 0.0 if self._was_steady() else self._backoff.failed()
+        if not self._was_steady():
+            return self._backoff.failed()
+        return 0.0 if is_whole else random.uniform(0.0, SPREAD_S)  # noqa: S311 - spreads load
 
     def _doubt_version(self) -> None:
         """List again before the next watch, and nothing older than what was seen.
@@ -229,7 +233,10 @@ class ListWatch:
         self._follower.status_changed()
 
     def _note(self, event: Json) -> None:
+        was_up = self._status.is_up
         self._status.heard()
+        if not was_up:
+            self._follower.status_changed()
         kind, item = event.get("type"), event.get("object")
         if not isinstance(item, dict):
             return

@@ -95,9 +95,9 @@ def agent_lock(directory: Path) -> Iterator[bool]:
     """Hold the node's lock in *directory*. Yield whether it could be taken.
 
     Raises AnotherAgentError if another agent holds it, MachineError if another kind of file has
-    its name. If the directory cannot be written, no
-    engine can be started either (preflight reports that): such an agent only observes, without the
-    lock. The file is removed at the end, and the directory if this call made it.
+    its name. If the directory cannot be written, no engine can be started either (preflight
+    reports that): such an agent only observes, without the lock. The file is removed at the end,
+    and the directory if this call made it.
     """
     path = directory / LOCK_FILE
     had_directory = directory.exists()

@@ -13,6 +13,7 @@ from temper_core.cli.safe_mode_outcome import Host
 from temper_core.cli.safe_mode_round import named_agent
 from temper_core.cli.safe_mode_switch import Switch
 from temper_core.errors import MachineError
+from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.scheduler.host import running_agents
 from temper_core.scheduler.host.roots import Roots
 from temper_core.scheduler.host.running_agents import AgentProcess
@@ -223,6 +224,17 @@ def test_a_pod_whose_processes_look_like_agents_leaves_places_to_others(seen, mo
     reports = [*Asking(Question("on", refuses), agents, holder=30).reports()]
 
     assert [report.pid for report in reports] == [30, 10, 20, 0]
+
+
+def test_a_file_that_cannot_be_written_before_tcp_is_asked_is_told(tmp_path):
+    file = SafeModeFile(tmp_path / "missing-parent" / "safe-mode")
+    (tmp_path / "missing-parent").write_text("a file, and no folder")
+
+    with silent_agent.FileIfSilent(file, "cli", "a drill") as silent:
+        silent.write()
+
+    assert not silent.is_written
+    assert "safe-mode" in silent.problem
 
 
 @pytest.fixture
