@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -77,17 +77,24 @@ def serve(kind: str) -> None:
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     tier = partial(tier_of, mapping=load_settings(None).priority_mapping)
     app: ASGIApp = webhook_app(Policy(tier), Tallies()) if kind == KINDS[1] else allow
-    authority = material.made(material.Terms(frozenset({"127.0.0.1"})), datetime.now(UTC))
+    authority, served = _certificates()
     context = server_context()
-    present(context, authority)
+    present(context, served)
     listening = listen_on(Address("127.0.0.1", 0), "--listen")
     port = listening.getsockname()[1]
-    print(json.dumps([port, certificates.written(authority.authorities).decode()]), flush=True)
+    print(json.dumps([port, certificates.written([authority.certificate]).decode()]), flush=True)
 
     async def run() -> None:
         await BoundedServer(app, Bounds(), context=context).serve([listening])
 
     asyncio.run(run())
+
+
+def _certificates() -> tuple[material.Authority, material.Material]:
+    key, now = certificates.make_key(), datetime.now(UTC)
+    life = certificates.ValidityPeriod(now, now + timedelta(days=1))
+    authority = material.Authority(certificates.make_authority(key, life), key)
+    return authority, material.signed(authority, material.Terms(frozenset({"127.0.0.1"})), now)
 
 
 class Served:
