@@ -14,7 +14,7 @@ PODS, REPLICA_SETS = f"{SHOP}/pods", f"{APPS}/replicasets"
 OWN = {"kind": "ReplicaSet", "name": "web-abc", "uid": "u-abc", "controller": True}
 OLDER = {**OWN, "name": "web-aaa", "uid": "u-aaa"}
 DEPLOYMENT = {"kind": "Deployment", "name": "web", "uid": "u-web", "controller": True}
-STRANGERS = {
+UNCONTROLLED = {
     "no owner": [],
     "no list": {"uid": "u-abc", "controller": True},
     "no objects": ["u-abc", None, 7],
@@ -23,6 +23,8 @@ STRANGERS = {
     "a controller without a uid": [{**OWN, "uid": None}],
     "an empty uid": [{**OWN, "uid": ""}],
     "a list for a uid": [{**OWN, "uid": ["u-abc"]}],
+}
+OF_OTHERS = {
     "the ReplicaSet of the canary": [{**OWN, "name": "web-canary-abc", "uid": "u-canary-abc"}],
     "another kind of the same name": [{**OWN, "kind": "StatefulSet", "uid": "u-stateful"}],
     "the ReplicaSet before it was made anew": [{**OWN, "uid": "u-abc-before"}],
@@ -87,8 +89,8 @@ def found(shop, kubeconfig_to):
     return find
 
 
-@pytest.mark.parametrize("owners", STRANGERS.values(), ids=STRANGERS)
-def test_a_pod_that_has_only_the_labels_is_left(shop, found, owners):
+@pytest.mark.parametrize("owners", UNCONTROLLED.values(), ids=UNCONTROLLED)
+def test_a_pod_without_a_controller_that_has_the_labels_is_refused(shop, found, owners):
     shop.answers[PODS] = listed(pod("stranger", owners), pod("web-1", [OWN]))
 
     left, edit = found()
@@ -96,6 +98,13 @@ def test_a_pod_that_has_only_the_labels_is_left(shop, found, owners):
     why = "it has the labels of Deployment/web, which does not control it"
     assert left == Refusal("shop/Pod/stranger", why)
     assert edit.title == "shop/Pod/web-1"
+
+
+@pytest.mark.parametrize("owners", OF_OTHERS.values(), ids=OF_OTHERS)
+def test_a_pod_of_another_controller_is_left_out(shop, found, owners):
+    shop.answers[PODS] = listed(pod("canary", owners), pod("web-1", [OWN]))
+
+    assert [each.title for each in found()] == ["shop/Pod/web-1"]
 
 
 def test_pods_of_all_revisions_of_a_deployment_are_taken(shop, found):
@@ -112,12 +121,10 @@ def test_a_workload_made_anew_takes_no_pod_of_the_one_before(shop, found, kind):
     before = {**now, "uid": "u-web-before"}
     shop.answers[PODS] = listed(pod("web-0", [now]), pod("web-1", [before]))
 
-    edit, left = found(f"{kind}/web")
+    (edit,) = found(f"{kind}/web")
 
     assert isinstance(edit, Edit)
     assert edit.title == "shop/Pod/web-0"
-    why = f"it has the labels of {kind}/web, which does not control it"
-    assert left == Refusal("shop/Pod/web-1", why)
     assert REPLICA_SETS not in {path for _, path, _ in shop.asked}
 
 

@@ -35,6 +35,10 @@ class RunningPods:
         """Return whether the workload controls *pod*."""
         return controller_uid(pod) in self.controllers
 
+    def belongs_elsewhere(self, pod: Row) -> bool:
+        """Return whether another controller has *pod*, which is then no pod of the workload."""
+        return controller_uid(pod) is not None and not self.has(pod)
+
 
 def _labels(kind: str, item: Row) -> str:
     selector = table(table(item, "spec"), "selector")

@@ -147,7 +147,9 @@ def _edits(api: ApiServer, workload: _Workload, choice: Choice) -> Iterator[Edit
         return
     pods = RunningPods.of(api, workload.kind, item)
 
-    def edit_of(pod: Row) -> Edit:
+    def edit_of(pod: Row) -> Edit | None:
+        if pods.belongs_elsewhere(pod):
+            return None
         if not pods.has(pod):
             raise InputError(
                 f"it has the labels of {workload.kind}/{workload.name}, which does not control it"
