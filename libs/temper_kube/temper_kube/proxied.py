@@ -1,8 +1,10 @@
 """GET requests that the API server passes on to a pod or a node.
 
 An attacker may control what answers there. It speaks for itself alone: no answer is taken for a
-missing right or for refused credentials, and none makes a command wait.
+missing right or for refused credentials, and none makes a command wait for long.
 """
+
+import time
 
 from attrs import evolve
 
@@ -11,9 +13,11 @@ from temper_core.observed import table
 from temper_kube.access import Access
 from temper_kube.api_server import ApiServer
 from temper_kube.connection import EXCHANGE_S, LARGEST_BYTES, Connection
-from temper_kube.failures import ForbiddenError, NotFoundError, RefusalError
+from temper_kube.failures import TOO_MANY, ForbiddenError, NotFoundError, RefusalError
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+BUSY_S = 1.0
+"""The wait after a 429, whose sender is not known: the API server sends one under load."""
 
 
 def require_proxy(api: ApiServer, resource: str, name: str, namespace: str = "") -> None:
@@ -41,15 +45,27 @@ def get_proxied(
     most_bytes: int = LARGEST_BYTES,
     timeout_s: float = EXCHANGE_S,
 ) -> bytes:
-    """Return the answer at *path*, once. Each byte is waited for *timeout_s*.
+    """Return the answer at *path*. Each byte is waited for *timeout_s*.
 
-    A refusal is a MachineError of *who* answers, such as ``its agent``.
+    A refusal is a MachineError that names *who* is asked, such as ``its agent``. It does not tell
+    whether that or the API server has refused. A 429 is asked again once.
     """
     with Connection(_with_issued(access), timeout_s) as connection:
         try:
-            return connection.content(path, most_bytes=most_bytes).body
+            return _content(connection, path, most_bytes)
         except RefusalError as error:
-            raise MachineError(f"{who} answers with {error.status}: {error.message}") from error
+            raise MachineError(f"no answer of {who}: {error.status}: {error.message}") from error
+
+
+def _content(connection: Connection, path: str, most_bytes: int) -> bytes:
+    """Return the answer at *path*. After a 429 it is the second one."""
+    try:
+        return connection.content(path, most_bytes=most_bytes).body
+    except RefusalError as error:
+        if error.status != TOO_MANY:
+            raise
+    time.sleep(BUSY_S)
+    return connection.content(path, most_bytes=most_bytes).body
 
 
 def _with_issued(access: Access) -> Access:

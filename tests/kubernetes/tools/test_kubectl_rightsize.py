@@ -267,17 +267,39 @@ def test_an_agent_speaks_for_itself_alone(ask, fleet):
     report, rows = reported(ask)
 
     away = {each["node"]: each["why"] for each in report["away"]}
-    assert away["n1"] == f"its agent answers with 403: {forged}"
+    assert away["n1"] == f"no answer of its agent: 403: {forged}"
     assert ("StatefulSet/db", "app") in rows
 
 
-def test_an_agent_makes_no_command_wait(ask, fleet):
-    fleet.answers[path_of("n1")] = 429, {"message": "later"}, {"Retry-After": "9"}
+@pytest.fixture
+def waits(monkeypatch):
+    """What would be waited for."""
+    found = []
+    monkeypatch.setattr("temper_kube.proxied.time.sleep", found.append)
+    return found
+
+
+BUSY = 429, {"message": "later"}, {"Retry-After": "9"}
+
+
+def test_an_agent_makes_a_command_wait_once_for_a_second(ask, fleet, waits):
+    fleet.answers[path_of("n1")] = BUSY
 
     report, _ = reported(ask)
 
-    assert report["away"][0]["why"] == "its agent answers with 429: later"
-    assert [path for _, path, _ in fleet.asked].count(path_of("n1")) == 1
+    assert report["away"][0]["why"] == "no answer of its agent: 429: later"
+    assert [path for _, path, _ in fleet.asked].count(path_of("n1")) == 2
+    assert waits == [1.0]
+
+
+def test_a_busy_api_server_drops_no_node(ask, fleet, waits):
+    answers = iter([BUSY, fleet.answers[path_of("n1")]])
+    fleet.answers[path_of("n1")] = lambda _query: next(answers)
+
+    report, _ = reported(ask)
+
+    assert "n1" not in {each["node"] for each in report["away"]}
+    assert waits == [1.0]
 
 
 def test_an_agent_that_refuses_credentials_does_not_have_them_issued_again(
