@@ -16,6 +16,7 @@ from temper_kube.failures import (
     MALFORMED,
     TOO_MANY,
     ConflictError,
+    CredentialsError,
     ForbiddenError,
     GoneError,
     MalformedError,
@@ -233,10 +234,7 @@ def _explained(error: RefusalError, method: str, path: str) -> MachineError:
         asked = f"get {path.partition('?')[0]}"
         return ForbiddenError(f"{asked}: {text}" if text else asked, _user_in(text))
     if error.status == UNAUTHORIZED:
-        return MachineError(
-            "the API server does not accept these credentials (401): the token or certificate "
-            "may have expired"
-        )
+        return CredentialsError()
     if error.status == NOT_FOUND:
         return NotFoundError(path.partition("?")[0], text)
     if error.status == CONFLICT:

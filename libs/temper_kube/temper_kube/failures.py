@@ -7,11 +7,12 @@
       RefusalError         an answer with an HTTP status of 300 or more
         GoneError          410: the version to continue from is too old
         ConflictError      409: the object has changed since it was read
+      CredentialsError     401: the credentials are not accepted
       ForbiddenError       403, with the missing right
       NotFoundError        404
       MalformedError       an object of a list has values of the wrong types
 
-Only ``ApiServer`` raises the last four. It explains refusals to operators.
+Only ``ApiServer`` raises the last five. It explains refusals to operators.
 """
 
 from temper_core import MachineError
@@ -51,6 +52,16 @@ class ConflictError(RefusalError):
 
     def __init__(self, message: str) -> None:
         super().__init__(CONFLICT, message)
+
+
+class CredentialsError(MachineError):
+    """The API server does not accept the credentials. It refuses every request with them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the API server does not accept these credentials (401): the token or certificate "
+            "may have expired"
+        )
 
 
 class ForbiddenError(MachineError):

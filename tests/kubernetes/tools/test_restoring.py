@@ -381,24 +381,50 @@ def test_a_node_that_a_policy_keeps_delays_no_other_node(made, ask):
     assert done.returncode == 1
 
 
-def test_a_right_that_is_missing_for_one_node_delays_no_other_node(made, ask):
+@pytest.mark.parametrize("answer", [made_node("n1"), refused(FROZEN)], ids=["taken", "kept"])
+def test_a_right_that_is_missing_for_a_later_node_is_its_outcome(made, ask, answer):
     serve_nodes(made)
-    made.answers["/api/v1/nodes/n1"] = refused(LACKING)
+    made.answers["/api/v1/nodes/n1"] = answer
+    made.answers["/api/v1/nodes/n2"] = refused(LACKING)
 
     done = ask("restore", "--all-nodes", "--timeout", "0.5")
 
     assert changed_nodes(made) == ["/api/v1/nodes/n1", "/api/v1/nodes/n2"]
-    assert "n1: the request cannot be written: forbidden: me lacks the right to" in done.stdout
+    assert "n2: the request cannot be written: forbidden: me lacks the right to" in done.stdout
     assert done.returncode == 1
 
 
 @pytest.mark.parametrize("option", ["--timeout=0.5", "--release"])
-def test_a_right_that_is_missing_for_all_nodes_is_an_error(made, ask, option):
+def test_credentials_that_expire_meanwhile_end_the_command(made, ask, option):
+    serve_nodes(made, restore_requested="true")
+    made.answers["/api/v1/nodes/n2"] = 401, {"kind": "Status", "message": "Unauthorized"}
+
+    done = ask("restore", "--all-nodes", option)
+
+    assert done.returncode == 3
+    assert "does not accept these credentials (401)" in done.stderr
+    assert "n2" not in done.stdout
+
+
+def test_a_node_with_nothing_to_change_shows_no_right(made, ask):
+    serve_nodes(made)
+    made.answers["/api/v1/namespaces/temper/pods"] = listed(made_agent("n2"))
+    made.answers["/api/v1/nodes/n2"] = refused(LACKING)
+
+    done = ask("restore", "--all-nodes")
+
+    assert done.stdout == "n1: the node has no agent and no annotations of one\n"
+    assert done.returncode == 3
+
+
+@pytest.mark.parametrize("option", ["--timeout=0.5", "--release"])
+def test_a_right_that_is_missing_for_the_first_node_is_an_error(made, ask, option):
     serve_nodes(made, restore_requested="true")
     made.answers["/api/v1/nodes/n1"] = made.answers["/api/v1/nodes/n2"] = refused(LACKING)
 
     done = ask("restore", "--all-nodes", option)
 
+    assert changed_nodes(made) == ["/api/v1/nodes/n1"]
     assert done.returncode == 3
     assert done.stderr.endswith(
         "forbidden: me lacks the right to patch nodes in the whole cluster\n"

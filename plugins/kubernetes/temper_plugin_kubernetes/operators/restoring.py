@@ -11,7 +11,12 @@ from attrs import define, evolve, field, frozen
 from temper_core import InputError, MachineError
 from temper_core.console import did_you_mean
 from temper_kube.api_server import METADATA, ApiServer
-from temper_kube.failures import ForbiddenError, NotFoundError, UnreachableError
+from temper_kube.failures import (
+    CredentialsError,
+    ForbiddenError,
+    NotFoundError,
+    UnreachableError,
+)
 from temper_kube.list_pages import Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
@@ -22,6 +27,8 @@ from temper_plugin_kubernetes.operators.fleet import read_agents
 
 FILES_MAY_REMAIN = "files may remain on the node: run `temper restore` there"
 STEP_S = 0.2
+FOR_ALL = (UnreachableError, CredentialsError)
+"""What ends the command: it is no matter of one node."""
 
 
 @frozen
@@ -64,7 +71,8 @@ class _Outcomes:
 
     tell: Tell
     known: list[RestoreOutcome] = field(factory=list, init=False)
-    _lacking: list[ForbiddenError] = field(factory=list, init=False)
+    _has_right: bool = field(default=False, init=False)
+    """Whether the answer to a change was other than a missing right."""
 
     def note(self, outcome: RestoreOutcome) -> None:
         """Add an outcome."""
@@ -73,20 +81,19 @@ class _Outcomes:
 
     @contextmanager
     def refusals_of(self, node: str) -> Iterator[None]:
-        """Note a refusal as the outcome of *node*: the other nodes must not wait for it."""
+        """Note a refused change as the outcome of *node*: the other nodes must not wait for it.
+
+        A right that is missing for the first change is an error: it is one for all nodes.
+        """
         try:
             yield
-        except UnreachableError:
+        except FOR_ALL:
             raise
         except MachineError as error:
-            if isinstance(error, ForbiddenError):
-                self._lacking.append(error)
+            if isinstance(error, ForbiddenError) and not self._has_right:
+                raise
             self.note(RestoreOutcome(node, "refused", str(error)))
-
-    def require_a_right(self, nodes: int) -> None:
-        """Raise ForbiddenError if the right to change each of so many *nodes* is missing."""
-        if nodes and len(self._lacking) == nodes:
-            raise self._lacking[0]
+        self._has_right = True
 
 
 class _Answers:
@@ -139,7 +146,8 @@ def restore_nodes(
     The agents are those in *namespace*.
 
     With *is_uninstall* all annotations are removed from the Node objects, with or without an
-    answer: the agents are about to be removed. Raises InputError for an unknown node or namespace.
+    answer: the agents are about to be removed. Raises InputError for an unknown node or namespace,
+    and ForbiddenError if the right to change the first node is missing.
     """
     present = _chosen(api, names)
     agents = _with_agents(api, namespace)
@@ -149,12 +157,14 @@ def restore_nodes(
     asking = {RESTORE: value, RESTORED: None, LEFT: None}
     for name, annotations in sorted(present.items()):
         has_agent = name in agents if agents is not None else STATUS in annotations
+        if not has_agent and not _removable(annotations):
+            outcomes.note(RestoreOutcome(name, "nothing"))
+            continue
         with outcomes.refusals_of(name):
             if has_agent and _patch(api, name, asking):
                 waiting.add(name)
             elif not has_agent:
                 outcomes.note(_without_agent(api, name, annotations))
-    outcomes.require_a_right(len(present))
     answers = _Answers(value)
     for name, state, detail in _awaited(api, waiting, answers, timeout_s):
         outcome = RestoreOutcome(
@@ -170,15 +180,13 @@ def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Re
     """Withdraw the request, so that the agents work again."""
     outcomes = _Outcomes(tell)
     present = _chosen(api, names)
-    requested = {name for name, annotations in present.items() if RESTORE in annotations}
-    for name in sorted(present):
-        if name in requested:
+    for name, annotations in sorted(present.items()):
+        if RESTORE in annotations:
             with outcomes.refusals_of(name):
                 _patch(api, name, {RESTORE: None})
                 outcomes.note(RestoreOutcome(name, "released"))
         elif names:
             outcomes.note(RestoreOutcome(name, "not_requested"))
-    outcomes.require_a_right(len(requested))
     return outcomes.known
 
 
@@ -216,10 +224,7 @@ def _ensure_exists(api: ApiServer, namespace: str) -> None:
 
 def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> RestoreOutcome:
     """Remove a former agent's annotations from the Node object."""
-    ours = _removable(annotations)
-    if not ours:
-        return RestoreOutcome(name, "nothing")
-    _patch(api, name, dict.fromkeys(ours))
+    _patch(api, name, dict.fromkeys(_removable(annotations)))
     return RestoreOutcome(name, "no_agent", FILES_MAY_REMAIN)
 
 
@@ -227,7 +232,7 @@ def _cleaned(api: ApiServer, outcome: RestoreOutcome, annotations: Iterable[str]
     """Remove an agent's annotations from its Node object. Return the outcome with what remains."""
     try:
         _patch(api, outcome.node, dict.fromkeys(_removable(annotations)))
-    except UnreachableError:
+    except FOR_ALL:
         raise
     except MachineError as error:
         state = "restored_in_part" if outcome.state == "restored" else outcome.state
