@@ -183,6 +183,16 @@ def test_one_agent_sets_no_prices(ask, fleet, forged):
     assert (report["prices"]["core_hour"], report["prices"]["gib_hour"]) == (0.031611, 0.004237)
 
 
+@pytest.mark.parametrize("option", ["--core-price", "--gib-price"])
+def test_whether_agents_agree_is_not_told_beside_prices_of_the_command_line(ask, fleet, option):
+    set_prices(fleet, n1={"core_hour": 1e6}, n2=PRICES)
+
+    report, _ = reported(ask, option, "0.02")
+
+    assert DISAGREE not in report["notes"]
+    assert report["prices"]["source"] == "--core-price and --gib-price"
+
+
 def test_prices_of_most_agents_are_used(ask, fleet):
     agents = [agent(name) for name in ("n1", "n2", "n3")]
     fleet.answers["/api/v1/namespaces/temper/pods"] = in_pages(agents)

@@ -10,7 +10,7 @@ from temper_core.console import Row
 from temper_core.observed import table
 from temper_plugin_rightsizer.prices.settings import Prices
 
-DISAGREE = "no prices are those of most agents: the default ones are used"
+DISAGREE = "the agents do not agree on prices, so the default ones are used"
 
 
 @define

@@ -14,6 +14,7 @@ from temper_plugin_rightsizer.commands.fleet import of_workload
 from temper_plugin_rightsizer.commands.showing import Showing, show_report, showing_options
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MOST_DAYS
 from temper_plugin_rightsizer.prices.reading import prices_in
+from temper_plugin_rightsizer.prices.settings import Prices
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -74,7 +75,7 @@ def command(  # noqa: PLR0913 - one argument for each option
         raise InputError(
             f"--namespace {namespace!r}: must be up to 63 lower-case letters, digits and '-'"
         )
-    prices = prices_in(settings_path) if settings_path else None
+    prices = _prices(settings_path, showing)
     access = find_access(kubeconfig, context)
     question = Question(access, namespace, hours, frozenset(only), prices)
     progress = Progress()
@@ -85,3 +86,10 @@ def command(  # noqa: PLR0913 - one argument for each option
     )
     progress.end(f"{len(rows(document, 'containers'))} containers")
     return show_report(of_workload(document, workload), showing)
+
+
+def _prices(settings_path: Path | None, showing: Showing) -> Prices | None:
+    """Return the prices to use. None for those of the agents."""
+    if settings_path:
+        return prices_in(settings_path)
+    return Prices() if showing.has_prices else None  # which those of the command line replace

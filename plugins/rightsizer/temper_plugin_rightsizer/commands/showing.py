@@ -91,13 +91,18 @@ class Showing:
     core_price: float | None
     gib_price: float | None
 
+    @property
+    def has_prices(self) -> bool:
+        """Whether the command line has prices, which replace all others."""
+        return self.core_price is not None or self.gib_price is not None
+
     def priced(self, document: Row) -> Row:
         """Return *document* with prices, and with what they make of it.
 
         Prices of the command line come first, then those of the report's machines, then those of
         the settings.
         """
-        if self.core_price is not None or self.gib_price is not None:
+        if self.has_prices:
             document = self._by_hand(document)
         elif "prices" not in document and (of_settings := table(document, "price_settings")):
             known = {name: of_settings.get(name) for name in ("core_hour", "gib_hour")}
