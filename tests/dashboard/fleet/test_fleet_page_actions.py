@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -69,12 +70,16 @@ def answers(address):
         return False
 
 
+def log_in(page):
+    page.get_by_role("textbox", name="Token").fill(TOKEN)
+    page.get_by_role("button", name="Enter").click()
+
+
 @pytest.fixture
 def entered(page, address):
     """The page after the login, with a token of the agents."""
     page.goto(address)
-    page.get_by_role("textbox", name="Token").fill(TOKEN)
-    page.get_by_role("button", name="Enter").click()
+    log_in(page)
     page.get_by_role("heading", name="Nodes", exact=True).wait_for()
     enter(page, OF_AGENTS)
     return page
@@ -122,14 +127,46 @@ def test_a_tab_of_its_own_shows_the_session_and_its_end(entered, address):
     entered.errors.clear()
 
 
-def test_a_cookie_without_its_key_leads_to_the_login(entered):
+def test_a_cookie_without_its_key_leads_to_the_login_and_stays(entered):
+    """The cookie may be of another cluster's page behind the same proxy."""
+    kept = entered.context.cookies()
     entered.evaluate("localStorage.clear()")
     entered.reload()
 
     entered.get_by_role("textbox", name="Token").wait_for()
-    assert entered.context.cookies() == []
+    assert entered.context.cookies() == kept
     assert all("401" in error for error in entered.errors)
     entered.errors.clear()
+
+
+@pytest.mark.parametrize("path", ["/", "/node/"])
+def test_a_cookie_of_another_server_leads_to_the_login_and_past_it(page, address, path):
+    """The page cannot delete one of another path."""
+    name = f"temper_session_{urlsplit(address).port}"
+    cookie = {"name": name, "value": "foreign", "domain": "127.0.0.1", "path": path}
+    page.context.add_cookies([cookie])
+    page.goto(f"{address}node/n1/#/events")
+    log_in(page)
+
+    page.get_by_role("heading", name="Events", exact=True).wait_for()
+    assert page.url == f"{address}node/n1/#/events"
+    assert all("401" in error for error in page.errors)
+    page.errors.clear()
+
+
+def test_a_login_whose_cookie_the_browser_does_not_keep_says_so(page, address):
+    def without_cookie(route):
+        answer = route.fetch()
+        page.context.clear_cookies()
+        route.fulfill(status=answer.status, json=answer.json(), headers={})
+
+    page.route("**/login", without_cookie)
+    page.goto(address)
+    log_in(page)
+
+    page.get_by_text("The browser keeps no cookie of this page").wait_for()
+    assert all("401" in error for error in page.errors)
+    page.errors.clear()
 
 
 def test_the_source_of_a_panel_is_shown_as_text(entered):

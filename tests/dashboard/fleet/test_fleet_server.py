@@ -92,6 +92,12 @@ def test_a_page_is_the_login_until_a_session_is_open(client, path):
     assert 'id="app"' in client.get(path).text
 
 
+@pytest.mark.parametrize("path", ["/?login", "/node/n1/?login"])
+def test_the_login_is_shown_to_a_page_that_asks_for_it(entered, path):
+    """No server can delete each cookie of its name that a browser may send."""
+    assert 'id="login"' in entered.get(path).text
+
+
 def test_wrong_tokens_in_a_row_are_one_line_of_the_log(client):
     with capture_logs() as lines:
         codes = {client.post("/login", json={"token": "x" * 16}).status_code for _ in range(20)}

@@ -1,6 +1,8 @@
-// The login of the fleet server. It is shown at the address of every page, which follows after a reload.
+// The login of the fleet server. It is shown at the address of every page, which follows after a reload without the query.
 
-import { enter, keepKey } from "./session.js";
+import { enter, isOpen, keepKey } from "./session.js";
+
+window.history.replaceState(null, "", window.location.pathname + window.location.hash);
 
 const problem = document.getElementById("problem");
 
@@ -23,7 +25,8 @@ async function begin(token) {
   } catch {
     return "The browser keeps nothing for this page. Allow it to store data of this address.";
   }
-  return "";
+  if (await isOpen(key).catch(() => true)) return "";
+  return "The browser keeps no cookie of this page, or sends one of another server. Allow cookies of this address, and delete the old ones.";
 }
 
 document.getElementById("login").addEventListener("submit", async (event) => {

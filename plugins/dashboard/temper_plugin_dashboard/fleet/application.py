@@ -135,10 +135,14 @@ class FleetServer:
             await self._rounds.close()
 
     def _page(self, name: str) -> Handler:
-        """Return the handler of a page, which is that of the login without a session."""
+        """Return the handler of a page, which is that of the login without a session.
+
+        A page whose session has ended asks for the login by the query ``?login``.
+        """
 
         async def page(request: Request) -> Response:
-            path = ASSETS / (name if self._guard.may_be_open(request) else LOGIN)
+            is_entered = self._guard.may_be_open(request) and "login" not in request.query_params
+            path = ASSETS / (name if is_entered else LOGIN)
             return FileResponse(path, media_type=media_type(path))
 
         return page
