@@ -92,6 +92,24 @@ def test_a_page_is_the_login_until_a_session_is_open(client, path):
     assert 'id="app"' in client.get(path).text
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_session_is_found_beside_a_cookie_of_another_server(entered, order):
+    ((name, value),) = entered.cookies.items()
+    entered.cookies.clear()
+    cookies = [f"{name}=foreign", f"{name}={value}"][::order]
+
+    assert entered.get("/fleet/nodes", headers={"cookie": "; ".join(cookies)}).status_code == 200
+
+
+def test_the_cookie_has_the_path_of_its_login_and_logout(client):
+    """Pages of two clusters may be below prefixes of one proxy, which their servers do not know."""
+    begun = log_in(client).headers["set-cookie"].lower()
+    over = client.post("/logout").headers["set-cookie"].lower()
+
+    assert "path=" not in begun + over
+    assert "max-age=0" in over
+
+
 @pytest.mark.parametrize("path", ["/?login", "/node/n1/?login"])
 def test_the_login_is_shown_to_a_page_that_asks_for_it(entered, path):
     """No server can delete each cookie of its name that a browser may send."""

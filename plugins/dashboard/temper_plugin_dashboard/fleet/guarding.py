@@ -7,8 +7,9 @@ header.
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from http import HTTPStatus
+from itertools import islice
 
 import structlog
 from starlette.requests import Request
@@ -24,6 +25,10 @@ from temper_serving.clients import address_of
 COOKIE = "temper_session"
 HEADER = "temper-session"
 """The key in a request, and ``ended`` in an answer to one without an open session."""
+OWN_PATH = None
+"""A browser takes the path of the login without its last part, so with the prefix of a proxy."""
+MOST_COOKIES = 8
+"""Cookies of one name that are looked at. Other servers of the host may have set some."""
 LARGEST_BODY = 8 * 1024
 REPEAT_S = 60.0
 """Seconds between two lines of the log about refused logins, which any client can cause."""
@@ -79,12 +84,13 @@ class Guard:
 
     def is_open(self, request: Request) -> bool:
         """Whether the request is of an open session."""
-        return self._sessions.is_open(self.session(request))
+        return self.session(request) != ""
 
     def session(self, request: Request) -> str:
-        """Return the secret name of the request's session."""
-        cookie, key = request.cookies.get(cookie_name(request), ""), request.headers.get(HEADER, "")
-        return cookie + key if cookie and key else ""
+        """Return the secret name of the request's session, "" if none is open."""
+        key = request.headers.get(HEADER, "")
+        names = (cookie + key for cookie in _cookies(request) if cookie and key)
+        return next(filter(self._sessions.is_open, names), "")
 
     def may_be_open(self, request: Request) -> bool:
         """Whether the request for a page, which has no key, has a cookie. Pages tell nothing."""
@@ -116,6 +122,7 @@ class Guard:
             name[:half],
             max_age=int(LONGEST_S),
             secure=_is_private(request),
+            path=OWN_PATH,
             httponly=True,
             samesite="strict",
         )
@@ -136,7 +143,14 @@ class Guard:
         if self._sessions.end(self.session(request)):
             log.info("session_ended", address=address_of(request))
         response = Response(b"{}", media_type=JSON)
-        response.delete_cookie(cookie_name(request), httponly=True, samesite="strict")
+        response.set_cookie(
+            cookie_name(request),
+            max_age=0,
+            expires=0,
+            path=OWN_PATH,
+            httponly=True,
+            samesite="strict",
+        )
         return response
 
     async def document(self, request: Request, bodies: BodyBudget) -> object:
@@ -164,6 +178,14 @@ def cookie_name(request: Request) -> str:
     """Return a name for the port, so that servers at several ports of a host keep their cookies."""
     port = request.headers.get("host", "").rpartition(":")[2]
     return f"{COOKIE}_{port}" if port.isascii() and port.isdigit() else COOKIE
+
+
+def _cookies(request: Request) -> Iterable[str]:
+    """Return the values of the request's cookies of this server's name."""
+    start = f"{cookie_name(request)}="
+    parts = (part.strip() for part in request.headers.get("cookie", "").split(";"))
+    values = (part.removeprefix(start) for part in parts if part.startswith(start))
+    return islice(values, MOST_COOKIES)
 
 
 def refusal(status: int, message: str, **options: dict[str, str]) -> Response:
