@@ -7,11 +7,12 @@ from pathlib import Path
 
 from temper_core.cli.main import main, temper
 from temper_core.cli.safe_mode_outcome import Host
+from temper_core.scheduler.host.roots import Roots
 from temper_core.settings import load
 
 
 def run():
     """Run the command of ``sys.argv`` and exit with its code."""
-    usual = Path("agent.toml")
-    temper.context_settings["obj"] = Host(usual=lambda: load(usual).settings)
+    usual, roots = Path("agent.toml"), Roots(node=Path("node").absolute())
+    temper.context_settings["obj"] = Host(roots, usual=lambda: load(usual).settings)
     main()

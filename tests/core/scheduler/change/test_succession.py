@@ -338,7 +338,7 @@ def test_a_kernel_that_does_not_become_free_gets_no_successor(world, plan):
         world.now += 6
     world.settle(scheduler, "safe_mode", "foreign_scheduler")
 
-    assert not is_alive(waiting)
+    world.drive(scheduler, lambda: not is_alive(waiting))
     assert scheduler.counters.reloads == {"start": 1}
 
 
