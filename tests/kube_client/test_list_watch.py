@@ -155,10 +155,12 @@ def test_after_a_failure_a_list_shows_that_the_server_still_has_the_version(
     assert versions(server) == ["10", "25"]
 
 
-def test_a_server_that_is_busy_is_not_asked_for_another_list(server, follow):
+@pytest.mark.parametrize(
+    "refused", [refusal(429, "slow down", Retry_After="0"), refusal(403, "forbidden")]
+)
+def test_a_server_that_refuses_a_watch_is_not_asked_for_another_list(server, follow, refused):
     server.lists = [listing("a")]
-    busy = refusal(429, "slow down", Retry_After="0")
-    server.watches = [busy, (200, {}, [event("ADDED", "b"), HANG])]
+    server.watches = [refused, (200, {}, [event("ADDED", "b"), HANG])]
 
     names, status = follow()
     wait_until(lambda: names.names == {"a", "b"}, "the second watch")

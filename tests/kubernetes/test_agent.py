@@ -1,7 +1,6 @@
 """The agent as it runs in a cluster: a real process against a real API server."""
 
 import json
-import os
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.control_plane.cluster import pod, wait_for_value, wait_until
+from tests.own_host import ENVIRONMENT, OWN_RUN
 
 TEMPER = str(Path(sys.executable).with_name("temper"))
 
@@ -30,9 +30,9 @@ class Agent:
         )
         self.log = (directory / "log").open("w")
         self.process = subprocess.Popen(
-            [TEMPER, "agent", "--settings", str(path)],
+            [*OWN_RUN, TEMPER, "agent", "--settings", str(path)],
             stderr=self.log,
-            env={**os.environ, "NODE_NAME": node},
+            env={**ENVIRONMENT, "NODE_NAME": node},
         )
         transport = httpx2.HTTPTransport(uds=f"{directory}/agent.sock")
         self.client = httpx2.Client(transport=transport, base_url="http://agent", timeout=10)

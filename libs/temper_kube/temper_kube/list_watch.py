@@ -18,7 +18,7 @@ from temper_core import MachineError
 from temper_kube.access import Access
 from temper_kube.backoff import Backoff
 from temper_kube.connection import Connection
-from temper_kube.failures import GONE, TOO_MANY, GoneError, RefusalError
+from temper_kube.failures import GONE, GoneError, RefusalError
 from temper_kube.list_pages import Json, ListDeadline, list_objects, version_of, with_query
 from temper_kube.watch_status import WatchStatus
 
@@ -35,6 +35,7 @@ STEADY_S = 5.0
 CLOSE_S = 3.0
 FROM_CACHE, NEWEST = "0", ""
 """Versions of a list: any that the server has in its cache, and the one in its storage."""
+FIRST_SERVER_ERROR = 500
 TOO_LARGE_VERSION = "Too large resource version"
 """Of the refusal of a list. The status alone may be that of a gateway."""
 JSON = "application/json"
@@ -176,7 +177,7 @@ class ListWatch:
             if TOO_LARGE_VERSION in error.message and not self._version:
                 self._list_from = NEWEST
                 self._backoff.forget()  # the server answers again, so a long wait is not needed
-            elif error.status != TOO_MANY:
+            elif error.status >= FIRST_SERVER_ERROR:
                 self._doubt_version()
             return self._ended(str(error), error.retry_after_s)
         except MachineError as error:

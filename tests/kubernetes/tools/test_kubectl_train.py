@@ -66,6 +66,7 @@ class Training:
             directory,
             settings='source = "kubernetes"\n[plugins.kubernetes]\n'
             f'kubeconfig = "{self.kubeconfig}"\nnode = "{node}"\n',
+            own_run=True,  # an agent beside one that may enforce writes nothing to the cluster
         )
         self.agent.wait_for(
             lambda: self.agent.get(f"/explain?pod={self.pod}").status_code == 200, "pod"
