@@ -20,7 +20,7 @@ def locks_for_life(
 
     Raises AnotherAgentError if another agent has either. The lock of the state is that of the event
     file, which *keeper* holds until it is closed. Two agents with one state would overwrite each
-    other's requests for safe mode, and each would say that all are kept.
+    other's requests for safe mode.
     """
     with lock_for_life(settings, roots):
         _hold_state(keeper, roots)

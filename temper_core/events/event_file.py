@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 
 from temper_core.directory_tree import make_directories
 from temper_core.events.document import read_line
-from temper_core.http.forked_children import close_in_children
+from temper_core.forked_children import close_in_children
 from temper_core.records.events import Event
 
 FILE_NAME = "events.jsonl"

@@ -5,8 +5,8 @@ import socket
 from contextlib import ExitStack
 
 from temper_core.errors import MachineError
+from temper_core.forked_children import close_in_children
 from temper_core.http.address import Address
-from temper_core.http.forked_children import close_in_children
 
 BACKLOG = 1024
 

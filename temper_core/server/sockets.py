@@ -9,8 +9,8 @@ from attrs import frozen
 
 from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
+from temper_core.forked_children import close_in_children
 from temper_core.http.address import Address
-from temper_core.http.forked_children import close_in_children
 from temper_core.http.listener import listen_on
 from temper_core.settings.models import OF_ITS_OWN
 
