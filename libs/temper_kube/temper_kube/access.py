@@ -171,11 +171,12 @@ def _url_of(server: str) -> tuple[SplitResult, str, int | None]:
 def _require_private(host: str, credentials: Credentials) -> None:
     """Raise ValueError if a token would pass a network without TLS."""
     has_token = credentials.token or credentials.token_file or credentials.program
-    if has_token and not _is_loopback(host):
+    if has_token and not is_loopback(host):
         raise ValueError("its user's token needs a server with https: http would show it")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a connection to *host* stays on this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,5 @@
 """The pods of the kubelet's read-only port, requested at most every ASK_EVERY_S."""
 
-import ipaddress
 import os
 import threading
 import time
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 import structlog
 
 from temper_core import InputError, listener_owners
-from temper_kube.access import Access
+from temper_kube.access import Access, is_loopback
 from temper_kube.connection import Connection
 from temper_kube.failures import RefusalError, UnreachableError
 from temper_plugin_kubernetes.accounts import Account
@@ -82,16 +81,9 @@ def _distrust(access: Access) -> str:
         return f"the listeners of this node are not known: {error.strerror}"
     if others := sorted(owners - {ROOT, os.geteuid()}):
         return f"user {others[0]} listens on port {access.port}, who is not root"
-    if not owners and _is_loopback(access.host):
+    if not owners and is_loopback(access.host):
         return f"nothing of this network namespace listens on port {access.port}"
     return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @contextmanager
