@@ -1,7 +1,7 @@
 """The report of a cluster: advice for each container of a workload, as JSON."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from attrs import asdict, evolve, frozen
@@ -10,7 +10,7 @@ from temper_core import MachineError, rfc3339
 from temper_core.console import Row, named
 from temper_core.observed import count
 from temper_kube.access import Access
-from temper_kube.agents import Away, roster
+from temper_kube.agents import Agent, Away, roster
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import ForbiddenError
 from temper_kube.proxied import require_proxy
@@ -52,6 +52,15 @@ class Question:
     prices: Prices | None = None
 
 
+@frozen
+class _Answers:
+    """The agents without an answer, the longest window, and the prices of most agents."""
+
+    away: Sequence[Away]
+    window_s: int
+    prices: Prices | None
+
+
 def report(
     question: Question, options: AdviceOptions, shown: Callable[[int, int], None]
 ) -> Mapping[str, Any]:
@@ -70,21 +79,9 @@ def report(
         surroundings = ClusterSurroundings(owners)
         surroundings.read(api)
     demand = ClusterDemand(owners, surroundings.places)
-    away = [*known.away]
-    query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
-    window_s = 0
-    agreed = AgreedPrices()
-    for asked, (agent, answer) in enumerate(ask_agents(question.access, known.agents, query), 1):
-        if isinstance(answer, Away):
-            away.append(answer)
-        else:
-            demand.add(answer, agent.node)
-            window_s = max(window_s, count(answer, "window_s") or 0)
-            agreed.add(answer)
-        shown(asked, len(known.agents))
-    if len(away) - len(known.away) == len(known.agents):
-        raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
-    prices = question.prices or agreed.agreed
+    answers = _ask(question, known.agents, demand, shown)
+    away = [*known.away, *answers.away]
+    prices = question.prices or answers.prices
     rows = [
         _row(key, found, surroundings.of(*key), options)
         for key, found in demand.rows()
@@ -94,7 +91,7 @@ def report(
         "schema_version": SCHEMA_VERSION,
         "source": SOURCE,
         "at": rfc3339(time.time()),
-        "window_s": window_s,
+        "window_s": answers.window_s,
         "options": asdict(options),
         "notes": [
             *_notes(away, demand),
@@ -111,6 +108,28 @@ def report(
             with_pod_bounds(rows, surroundings.pod_bounds), surroundings.quotas
         ),
     }
+
+
+def _ask(
+    question: Question,
+    agents: Sequence[Agent],
+    demand: ClusterDemand,
+    shown: Callable[[int, int], None],
+) -> _Answers:
+    """Add the answers of *agents* to *demand*. Raise MachineError if there are none."""
+    query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
+    away, window_s, prices = list[Away](), 0, AgreedPrices()
+    for asked, (agent, answer) in enumerate(ask_agents(question.access, agents, query), 1):
+        if isinstance(answer, Away):
+            away.append(answer)
+        else:
+            demand.add(answer, agent.node)
+            window_s = max(window_s, count(answer, "window_s") or 0)
+            prices.add(answer)
+        shown(asked, len(agents))
+    if len(away) == len(agents):
+        raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
+    return _Answers(away, window_s, prices.agreed)
 
 
 def _machines(machines: ClusterMachines, prices: Prices) -> Mapping[str, Any]:
