@@ -82,7 +82,7 @@ def test_any_json_is_filtered_or_refused(client, document):
 
     if answer.status_code == 200:
         reply = answer.json()
-        assert set(reply) <= {"nodes", "nodenames", "failedNodes"}
+        assert set(reply) <= {"nodes", "nodenames", "failedAndUnresolvableNodes"}
         assert ("nodes" in reply) != ("nodenames" in reply)
         assert reply.get("nodenames") is not None or reply["nodes"]["items"] is not None
     else:

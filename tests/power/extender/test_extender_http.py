@@ -23,6 +23,8 @@ from tests.power.extender.serving import (
 )
 
 MANY_GPUS = {f"nvidia.com/mig-{number}": "1" for number in range(100)}
+UNRESOLVABLE = "failedAndUnresolvableNodes"
+"""The scheduler evicts no pod on these nodes."""
 REJECTED = "temper: performance pod rejected from eco/draining node (class from {})"
 BY_LABEL = "temper: performance pod rejected from eco node (label fallback) (class from annotation)"
 BASE = 83
@@ -65,9 +67,9 @@ def test_a_performance_pod_is_kept_off_eco_and_draining_nodes(client, pod, sourc
     answer = client.post("/filter", json=asked(*EVERY, pod=pod)).json()
 
     assert answer["nodenames"] == TAKING
-    assert set(answer["failedNodes"]) == {"eco", "draining", "old", "labelled"}
-    assert answer["failedNodes"]["draining"] == REJECTED.format(source)
-    assert answer["failedNodes"]["labelled"].endswith(f"(class from {source})")
+    assert set(answer[UNRESOLVABLE]) == {"eco", "draining", "old", "labelled"}
+    assert answer[UNRESOLVABLE]["draining"] == REJECTED.format(source)
+    assert answer[UNRESOLVABLE]["labelled"].endswith(f"(class from {source})")
     assert "error" not in answer
 
 
@@ -92,7 +94,7 @@ def test_whole_nodes_are_answered_with_their_names_and_labels(client):
 
     assert answer == {
         "nodes": {"items": [{"metadata": {"name": "performance", "labels": labels}}]},
-        "failedNodes": {"eco": REJECTED.format("annotation")},
+        UNRESOLVABLE: {"eco": REJECTED.format("annotation")},
     }
 
 
@@ -102,13 +104,13 @@ def test_the_label_of_a_whole_node_is_newer_than_that_of_the_cache(client):
     answer = client.post("/filter", json=asked_whole(labels)).json()
 
     assert [item["metadata"]["name"] for item in answer["nodes"]["items"]] == ["labelled"]
-    assert answer["failedNodes"] == {"stranger": BY_LABEL}
+    assert answer[UNRESOLVABLE] == {"stranger": BY_LABEL}
 
 
 @pytest.mark.parametrize(
     ("question", "answer"),
     [
-        (asked("eco"), {"nodenames": [], "failedNodes": {"eco": REJECTED.format("annotation")}}),
+        (asked("eco"), {"nodenames": [], UNRESOLVABLE: {"eco": REJECTED.format("annotation")}}),
         (asked(), {"nodenames": []}),
         (asked_whole({}), {"nodes": {"items": []}}),
         ({"Pod": a_pod(), "Nodes": {"metadata": {}, "items": None}}, {"nodes": {"items": []}}),
@@ -196,7 +198,7 @@ def test_the_evicted_pods_of_an_owner_are_kept_off_eco_nodes_for_a_while(cluster
     cluster.put_eviction(owner, Eviction("eco", now - 31 * 60))
     later = client.post("/filter", json=question).json()
 
-    assert rejected["failedNodes"]["eco"] == REJECTED.format("eviction")
+    assert rejected[UNRESOLVABLE]["eco"] == REJECTED.format("eviction")
     assert rejected["nodenames"] == []
     assert [each["score"] for each in scores] == [BASE + 10 - 25, BASE]
     assert later == {"nodenames": ["eco", "draining"]}

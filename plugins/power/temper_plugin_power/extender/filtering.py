@@ -35,7 +35,9 @@ def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
     else:
         reply["nodenames"] = [name for name in question.names if name not in causes]
     if causes:
-        reply["failedNodes"] = {name: text_of[cause] for name, cause in causes.items()}
+        reasons = {name: text_of[cause] for name, cause in causes.items()}
+        # Unresolvable: no eviction would make them take the pod.
+        reply["failedAndUnresolvableNodes"] = reasons
     return Filtered(json.dumps(reply), counts)
 
 
