@@ -75,7 +75,8 @@ def test_the_scheduler_asks_both_extenders_and_goes_on_without_them(power):
 
     assert "temper-placement" in placement["urlPrefix"]
     assert ours["urlPrefix"] == f"http://{NAME}.elsewhere.svc:{port['port']}"
-    assert (ours["filterVerb"], ours["prioritizeVerb"]) == ("filter", "prioritize")
+    verbs = [ours[f"{name}Verb"] for name in ("filter", "preempt", "prioritize")]
+    assert verbs == ["filter", "preempt", "prioritize"]
     assert (ours["ignorable"], ours["nodeCacheCapable"], ours["weight"]) == (True, True, 3)
     assert "enableHTTPS" not in ours
     assert "--score-scale=10" in container["args"]
@@ -90,6 +91,8 @@ def test_the_documented_configuration_is_that_of_the_chart(power):
         assert found["urlPrefix"] == described["urlPrefix"].replace(".temper.", ".elsewhere.")
         for key in ("weight", "ignorable", "nodeCacheCapable", "prioritizeVerb"):
             assert found[key] == described[key]
+        for key in ("filterVerb", "preemptVerb"):
+            assert found.get(key) == described.get(key)
 
 
 def test_with_a_secret_both_sides_speak_tls(helm):

@@ -8,12 +8,16 @@ from contextlib import suppress
 import httpx2
 import pytest
 
-from tests.control_plane.cluster import wait_for_value, wait_until
+from temper_core import Tier
+from tests.control_plane.cluster import pod, unique, wait_for_value, wait_until
+from tests.density.placement.made import PRIORITIES
 from tests.density.placement.yard import TEMPER, free_port
 from tests.kubernetes.power.yard import PowerYard, documented_extender, put_twin
 from tests.power.extender.certificate_pair import certificate_pair
+from tests.power.extender.serving import CLASS
 
 BY_TLS = "temper-by-tls"
+BY_OBJECTS = "temper-by-objects"
 CAPPED = {"effectiveCapState": {"cpuPct": 50, "gpuPct": 100}}
 
 
@@ -155,9 +159,65 @@ def test_a_scheduler_asks_by_tls(power_yard, tmp_path):
     assert not heard_by_tls("/metrics", 'filter_requests_total{workload_class="performance"} 0.0')
 
 
+def filled(yard, names, tier):
+    """Fill each node with a pod of that tier. Return the pods."""
+    priority = PRIORITIES[tier][0]
+    pods = (pod(unique("full"), name, "shop", cpu="60", priority_class=priority) for name in names)
+    return [yard.submit_pod(each) for each in pods]
+
+
+def critical_pod(yard, workload_class, scheduler):
+    """Make a critical pod that no filled node has room for. Return it."""
+    wanted = pod(unique("critical"), None, "shop", cpu="10", annotations={CLASS: workload_class})
+    wanted["spec"] |= {
+        "priorityClassName": PRIORITIES[Tier.CRITICAL][0],
+        "schedulerName": scheduler,
+        "nodeSelector": {"yard": yard.label},
+    }
+    return yard.submit_pod(wanted)
+
+
+def unplaced(yard, made):
+    """Wait until the scheduler has found no node for a pod. Return the pod's status."""
+
+    def status():
+        status = yard.cluster.get("Pod", made["metadata"]["name"], "shop")["status"]
+        reasons = [each.get("reason") for each in status.get("conditions") or ()]
+        return status if "Unschedulable" in reasons else None
+
+    return wait_until(status, "the scheduler finds no node", 60)
+
+
+@pytest.mark.parametrize("sends_names", [True, False])
+def test_no_pod_is_evicted_for_a_performance_pod_on_nodes_that_reject_it(power_yard, sends_names):
+    """The full nodes fail before the extender is asked, so that preemption asks it."""
+    scheduler = "temper-scheduler"
+    if not sends_names:
+        scheduler = BY_OBJECTS
+        power_yard.start_scheduler(BY_OBJECTS, nodeCacheCapable=False)
+    names = made(power_yard, {"one": "performance", "two": "eco", "three": "draining"})
+    filled(power_yard, [names["one"]], Tier.CRITICAL)
+    batch = filled(power_yard, [names["two"], names["three"]], Tier.NORMAL)
+
+    def left():
+        uids = (each["metadata"]["uid"] for each in power_yard.pods())
+        return {each["metadata"]["uid"] for each in batch}.intersection(uids)
+
+    performance = critical_pod(power_yard, "performance", scheduler)
+    status, before = unplaced(power_yard, performance), left()
+    standard = critical_pod(power_yard, "standard", scheduler)["metadata"]["name"]
+    wait_until(lambda: standard in power_yard.placed(), "an eviction for any other pod", 60)
+
+    assert "nominatedNodeName" not in status
+    assert len(before) == len(batch)
+    assert len(left()) == len(batch) - 1
+    assert "nominatedNodeName" not in unplaced(power_yard, performance)
+
+
 def test_the_documented_configuration_lets_the_scheduler_go_on_alone():
     extender = documented_extender()
 
     assert extender["ignorable"] is True
     assert extender["nodeCacheCapable"] is True
-    assert (extender["filterVerb"], extender["prioritizeVerb"]) == ("filter", "prioritize")
+    verbs = [extender[f"{name}Verb"] for name in ("filter", "preempt", "prioritize")]
+    assert verbs == ["filter", "preempt", "prioritize"]

@@ -78,18 +78,30 @@ class PowerYard(Yard):
             "schedulerName": scheduler,
             "nodeSelector": {"yard": self.label},
         }
-        self.cluster.make(wanted)
-        self._pods.append((name, "shop"))
+        self.submit_pod(wanted)
         return name
+
+    def submit_pod(self, wanted):
+        """Make a pod of the namespace ``shop``. Return it as the API server has it."""
+        self._pods.append((wanted["metadata"]["name"], "shop"))
+        return self.cluster.make(wanted)
+
+    def pods(self):
+        """Return the pods of the yard that are not being deleted."""
+        found = self.cluster.call("GET", "/api/v1/namespaces/shop/pods")["items"]
+        mine = {name for name, _ in self._pods}
+        return [
+            item
+            for item in found
+            if item["metadata"]["name"] in mine and "deletionTimestamp" not in item["metadata"]
+        ]
 
     def placed(self):
         """Return the node of each pod of the yard that has one."""
-        found = self.cluster.call("GET", "/api/v1/namespaces/shop/pods")["items"]
-        mine = {name for name, _ in self._pods}
         return {
             item["metadata"]["name"]: item["spec"]["nodeName"]
-            for item in found
-            if item["metadata"]["name"] in mine and item["spec"].get("nodeName")
+            for item in self.pods()
+            if item["spec"].get("nodeName")
         }
 
     def _make(self, name, node_class):

@@ -92,3 +92,34 @@ def asked_whole(labels_by_name, pod=None):
         for name, labels in labels_by_name.items()
     ]
     return {"Pod": pod or a_pod("performance"), "Nodes": {"metadata": {}, "items": items}}
+
+
+def preempting(victims_by_node, pod=None):
+    """Return ExtenderPreemptionArgs as kube-scheduler with ``nodeCacheCapable`` writes them."""
+    victims = {
+        node: {"Pods": [{"UID": uid} for uid in uids], "NumPDBViolations": 0}
+        for node, uids in victims_by_node.items()
+    }
+    return {
+        "Pod": pod or a_pod("performance"),
+        "NodeNameToVictims": None,
+        "NodeNameToMetaVictims": victims,
+    }
+
+
+def preempting_whole(victims_by_node, pod=None):
+    """Return ExtenderPreemptionArgs with whole pods."""
+    victims = {
+        node: {"Pods": [_a_victim(uid) for uid in uids], "NumPDBViolations": 0}
+        for node, uids in victims_by_node.items()
+    }
+    return {
+        "Pod": pod or a_pod("performance"),
+        "NodeNameToVictims": victims,
+        "NodeNameToMetaVictims": None,
+    }
+
+
+def _a_victim(uid):
+    pod = a_pod("standard", owner="batch")
+    return {**pod, "metadata": {**pod["metadata"], "uid": uid}}

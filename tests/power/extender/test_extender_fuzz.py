@@ -52,6 +52,16 @@ def _spoil(field, value):
     return pod
 
 
+UIDS = st.text(min_size=1, max_size=5)
+
+
+def victims(key, value):
+    """Tables of victims, most of them sound."""
+    pods = st.lists(st.fixed_dictionaries({key: value}), max_size=3)
+    entry = st.fixed_dictionaries({"Pods": pods, "NumPDBViolations": st.integers(0, 3) | LEAVES})
+    return st.dictionaries(st.sampled_from(["n1", "n2", "\ud800"]), entry, max_size=3)
+
+
 QUESTIONS = st.fixed_dictionaries(
     {"Pod": pods() | JSON},
     optional={
@@ -59,6 +69,8 @@ QUESTIONS = st.fixed_dictionaries(
         "nodes": st.fixed_dictionaries(
             {"items": st.lists(st.fixed_dictionaries({"metadata": JSON}), max_size=2) | JSON}
         ),
+        "NodeNameToVictims": victims("metadata", st.fixed_dictionaries({"uid": UIDS})) | JSON,
+        "nodenametometavictims": victims("UID", UIDS) | JSON,
     },
 )
 
@@ -91,6 +103,22 @@ def test_any_json_is_filtered_or_refused(client, document):
 
 @given(QUESTIONS | JSON)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_victims_are_answered_or_refused(client, document):
+    """No answer has null for victims, on which a scheduler fails."""
+    answer = client.post("/preempt", content=json.dumps(document).encode())
+
+    if answer.status_code == 200:
+        ((key, entries),) = answer.json().items()
+        assert key == "NodeNameToMetaVictims"
+        for entry in entries.values():
+            assert all(isinstance(pod["UID"], str) for pod in entry["Pods"])
+            assert type(entry["NumPDBViolations"]) is int
+    else:
+        assert (answer.status_code, answer.text.count("\n")) == (400, 1)
+
+
+@given(QUESTIONS | JSON)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_json_is_scored_or_refused(client, document):
     answer = client.post("/prioritize", content=json.dumps(document).encode())
 
@@ -104,7 +132,7 @@ def test_any_json_is_scored_or_refused(client, document):
 @given(st.binary(max_size=60))
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_bytes_are_answered_or_refused(client, body):
-    for path in ("/filter", "/prioritize"):
+    for path in ("/filter", "/preempt", "/prioritize"):
         assert client.post(path, content=body).status_code in (200, 400)
 
 

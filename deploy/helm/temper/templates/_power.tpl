@@ -11,6 +11,8 @@
 {{- $tls := .Values.power.extender.tls }}
 - urlPrefix: {{ ternary "https" "http" (not (empty $tls.existingSecret)) }}://temper-power-extender.{{ .Release.Namespace }}.svc:9876
   filterVerb: filter
+  # Otherwise a performance pod would have pods evicted from nodes that do not take it.
+  preemptVerb: preempt
   prioritizeVerb: prioritize
   weight: {{ .Values.power.extender.weight }}
   nodeCacheCapable: true

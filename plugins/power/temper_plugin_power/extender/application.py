@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from attrs import frozen
 from starlette.applications import Starlette
@@ -10,17 +11,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from temper_core import InputError
 from temper_kube.access import Access
 from temper_plugin_power.extender.asking import Reading, view_of
 from temper_plugin_power.extender.cluster import Cluster
-from temper_plugin_power.extender.filtering import filtered
+from temper_plugin_power.extender.filtering import filtered, remaining
 from temper_plugin_power.extender.measures import Measures
 from temper_plugin_power.extender.parts import SMALL_BYTES
-from temper_plugin_power.extender.questions import Question, read_question
+from temper_plugin_power.extender.questions import read_question
 from temper_plugin_power.extender.rating import Moment, points_of, terms_of, written_scores
 from temper_plugin_power.extender.showing import shown
+from temper_plugin_power.extender.victims import Preemption, read_preemption
 from temper_plugin_power.extender.watching import Watches
-from temper_plugin_power.placing.subjects import Choices
+from temper_plugin_power.placing.subjects import Choices, PodView
 from temper_serving.answers import JSON, UNAVAILABLE, document, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
 from temper_serving.clients import address_of
@@ -35,6 +38,9 @@ MOST_SHOWING, MOST_OF_CLIENT = 64, 4
 """Requests for everything that wait, in all and for the clients of one network."""
 REST = 4.0
 """They take a fifth of the event loop, which answers the scheduler and probes too."""
+
+Asked = TypeVar("Asked")
+Read = Callable[[bytes], Awaitable[Asked]]
 
 
 @frozen
@@ -70,6 +76,7 @@ class PowerExtender:
         """Return the application. It watches the cluster of *access* while it runs."""
         routes = [
             Route("/filter", refusing(self._filter), methods=["POST"]),
+            Route("/preempt", refusing(self._preempt), methods=["POST"]),
             Route("/prioritize", refusing(self._prioritize), methods=["POST"]),
             Route("/debug/scoring", refusing(self._show), methods=["GET"]),
             Route("/debug/score", refusing(self._show), methods=["GET"]),
@@ -78,15 +85,27 @@ class PowerExtender:
         return Starlette(routes=routes, lifespan=watching(self._watches, access))
 
     async def _filter(self, request: Request) -> Response:
-        began, question = await self._ask(request)
+        began, question = await self._ask(request, read_question)
         pod = view_of(question.pod, self._cluster, self._rules.reading, self._clock())
         reply = filtered(question, pod, self._cluster)
         self._measures.count(self._measures.filters, self._measures.filter_seconds, pod, began)
         self._measures.count_rejections(reply.causes)
         return Response(reply.body, media_type=JSON)
 
+    async def _preempt(self, request: Request) -> Response:
+        _, preemption = await self._ask(request, read_preemption)
+        reply = remaining(preemption, self._judged(preemption), self._cluster)
+        return Response(reply, media_type=JSON)
+
+    def _judged(self, preemption: Preemption) -> PodView | None:
+        """Return the view of the pod. None for one that ``/filter`` refuses."""
+        try:
+            return view_of(preemption.pod, self._cluster, self._rules.reading, self._clock())
+        except InputError:
+            return None
+
     async def _prioritize(self, request: Request) -> Response:
-        began, question = await self._ask(request)
+        began, question = await self._ask(request, read_question)
         rules, cluster = self._rules, self._cluster
         moment = Moment.of(self._clock(), rules.choices)
         pod = view_of(question.pod, cluster, rules.reading, moment.now)
@@ -97,23 +116,23 @@ class PowerExtender:
         measures.count(measures.priorities, measures.prioritize_seconds, pod, began)
         return Response(reply, media_type=JSON)
 
-    async def _ask(self, request: Request) -> tuple[float, Question]:
+    async def _ask(self, request: Request, read: Read[Asked]) -> tuple[float, Asked]:
         """Return when the request began, and its question. Raises after the deadline."""
         began = time.perf_counter()
         try:
             async with asyncio.timeout(self._deadline_s):
-                return began, await self._read(request)
+                return began, await self._read(request, read)
         except TimeoutError as error:
             reason = f"no answer within {self._deadline_s:g} s"
             raise RefusedBodyError(UNAVAILABLE, reason) from error
 
-    async def _read(self, request: Request) -> Question:
+    async def _read(self, request: Request, read: Read[Asked]) -> Asked:
         """Read the body and parse it, a large one alone."""
         async with self._bodies.held(request) as body:
             if len(body) <= SMALL_BYTES:
-                return await read_question(body)
+                return await read(body)
             async with self._large:
-                return await read_question(body)
+                return await read(body)
 
     async def _show(self, request: Request) -> Response:
         """Show what is known of all nodes."""

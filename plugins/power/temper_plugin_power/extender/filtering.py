@@ -1,8 +1,8 @@
-"""The candidate nodes that take a pod, as an ExtenderFilterResult."""
+"""The candidate nodes that take a pod, for ``/filter`` and ``/preempt``."""
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attrs import field, frozen
@@ -10,6 +10,7 @@ from attrs import field, frozen
 from temper_plugin_power.extender.cluster import Cluster
 from temper_plugin_power.extender.questions import Question
 from temper_plugin_power.extender.reading import label_of
+from temper_plugin_power.extender.victims import Preemption
 from temper_plugin_power.placing.rejecting import is_filtered, rejection_cause, rejection_text
 from temper_plugin_power.placing.subjects import PodView
 
@@ -23,8 +24,8 @@ class Filtered:
 
 
 def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
-    """Return the answer: the nodes that take *pod*, and why others do not."""
-    causes = _causes(question, cluster) if is_filtered(pod) else {}
+    """Return an ExtenderFilterResult: the nodes that take *pod*, and why others do not."""
+    causes = _causes(question, pod, cluster)
     counts = Counter(causes.values())
     text_of = {cause: rejection_text(pod, cause) for cause in counts}
     reply: dict[str, Any] = {}
@@ -41,11 +42,29 @@ def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
     return Filtered(json.dumps(reply), counts)
 
 
-def _causes(question: Question, cluster: Cluster) -> Mapping[str, str]:
-    """Return the candidates that take no performance pods, with the cause."""
-    rejecting = cluster.rejecting
+def remaining(preemption: Preemption, pod: PodView | None, cluster: Cluster) -> str:
+    """Return an ExtenderPreemptionResult: the victims on the nodes that take *pod*.
+
+    All victims remain without a view of the pod.
+    """
+    entries = preemption.entries
+    causes = _known_causes(entries, pod, cluster) if pod is not None else {}
+    kept = (entry for name, entry in entries.items() if name not in causes)
+    return f'{{"NodeNameToMetaVictims": {{{", ".join(kept)}}}}}'
+
+
+def _known_causes(names: Iterable[str], pod: PodView, cluster: Cluster) -> Mapping[str, str]:
+    """Return the nodes that do not take *pod* as the cache has them, with the cause."""
+    rejecting = cluster.rejecting if is_filtered(pod) else {}
+    return {name: rejecting[name] for name in names if name in rejecting}
+
+
+def _causes(question: Question, pod: PodView, cluster: Cluster) -> Mapping[str, str]:
+    """Return the candidates that do not take *pod*, with the cause."""
     if question.labels is None:
-        return {name: rejecting[name] for name in question.names if name in rejecting}
+        return _known_causes(question.names, pod, cluster)
+    if not is_filtered(pod):
+        return {}
     causes = {}
     for name, labels in zip(question.names, question.labels, strict=True):
         # The label of the question is newer than that of the cache.

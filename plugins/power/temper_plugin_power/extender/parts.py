@@ -1,7 +1,7 @@
-"""The parts of ExtenderArgs, the body of kube-scheduler's requests.
+"""The parts of ExtenderArgs and ExtenderPreemptionArgs, the bodies of kube-scheduler's requests.
 
 Source: k8s.io/kube-scheduler/extender/v1. Its structs have no JSON names, so that the keys are
-``Pod``, ``Nodes`` and ``NodeNames``. Any case is taken, as Go takes any.
+those of Go, such as ``Pod`` and ``NodeNames``. Any case is taken, as Go takes any.
 """
 
 from collections.abc import Iterator
@@ -11,13 +11,24 @@ from temper_core import InputError, parse_tenant_json
 from temper_plugin_power.extender.pieces import PiecedText
 
 POD, NODES, NODE, NAMES, OTHER = "pod", "nodes", "node", "nodenames", ""
+VICTIMS, VICTIMS_OF = "victims", "victims of a node"
 SMALL_BYTES = 1024 * 1024
 """A smaller body is parsed at once, in some 10 ms. 5,000 names have 300 KB."""
 NO_LIST = "nodes.items: must be a list of nodes"
 
+PART_OF = {
+    "pod": POD,
+    "nodes": NODES,
+    "nodenames": NAMES,
+    "nodenametovictims": VICTIMS,
+    "nodenametometavictims": VICTIMS,
+}
+"""The part that a key begins, in lower case. A scheduler sends one of the two tables of victims."""
+
 Part = tuple[str, Any]
 """``POD`` or ``NAMES`` with their value, ``NODES`` with whether there is a list, or a ``NODE``.
 
+``VICTIMS`` says whether there is a table, and ``VICTIMS_OF`` has one entry: a node and a value.
 ``OTHER`` stands for a value that is left out, so that the caller has its turn after each value."""
 
 
@@ -36,10 +47,13 @@ def parts_at_once(body: bytes) -> Iterator[Part]:
     if not isinstance(values, dict):
         raise InputError(f"the body must be a JSON object, not {type(values).__name__}")
     for key, value in values.items():
-        part = key.lower()
+        part = PART_OF.get(key.lower(), OTHER)
         if part == NODES and isinstance(value, dict):
             yield from _nodes_of(value)
-        elif part in (POD, NODES, NAMES):
+        elif part == VICTIMS and isinstance(value, dict):
+            yield VICTIMS, {}
+            yield from ((VICTIMS_OF, entry) for entry in value.items())
+        elif part != OTHER:
             yield part, value
 
 
@@ -56,13 +70,13 @@ def parts_piecewise(body: bytes) -> Iterator[Part]:
     """Yield the parts of a body, of which one value at a time is parsed."""
     text = PiecedText(body)
     for key in _keys(text):
-        part = key.lower()
-        if part == NODES and text.next() == "{":
-            yield NODES, {}
-            yield from _pieces_of_nodes(text)
+        part = PART_OF.get(key.lower(), OTHER)
+        if part in (NODES, VICTIMS) and text.next() == "{":
+            yield part, {}
+            yield from _pieces_of_nodes(text) if part == NODES else _pieces_of_victims(text)
             continue
         value = text.value()
-        yield (part, value) if part in (POD, NODES, NAMES) else (OTHER, None)
+        yield (part, value) if part != OTHER else (OTHER, None)
     if text.next():
         raise InputError("the body is not JSON: text follows the object")
 
@@ -81,6 +95,11 @@ def _pieces_of_nodes(text: PiecedText) -> Iterator[Part]:
         while not text.takes("]"):
             text.take(",")
             yield NODE, text.value()
+
+
+def _pieces_of_victims(text: PiecedText) -> Iterator[Part]:
+    for node in _keys(text):
+        yield VICTIMS_OF, (node, text.value())
 
 
 def _keys(text: PiecedText) -> Iterator[str]:

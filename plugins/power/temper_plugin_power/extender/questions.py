@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
@@ -33,13 +33,25 @@ class Question:
 async def read_question(body: bytes) -> Question:
     """Read ExtenderArgs. Other tasks run meanwhile. Raises InputError for anything else."""
     reader = _Reader()
+    await give_parts(body, reader.take)
+    return reader.question()
+
+
+async def give_parts(body: bytes, take: Callable[[str, Any], None]) -> None:
+    """Give *take* each part of *body*. Other tasks run meanwhile. Raises InputError."""
     turn_ends = time.monotonic() + TURN_S
     for part, value in parts_of(body):
-        reader.take(part, value)
+        take(part, value)
         if time.monotonic() > turn_ends:
             await asyncio.sleep(0)
             turn_ends = time.monotonic() + TURN_S
-    return reader.question()
+
+
+def checked_pod(value: object) -> Mapping[str, Any]:
+    """Return the pod of a question. Raises InputError for anything else."""
+    if not isinstance(value, dict):
+        raise InputError("pod: must be a Pod object")
+    return value
 
 
 @define(eq=False)
@@ -67,11 +79,10 @@ class _Reader:
 
     def question(self) -> Question:
         """Return the question. Whole nodes win over names."""
-        if not isinstance(self._pod, dict):
-            raise InputError("pod: must be a Pod object")
+        pod = checked_pod(self._pod)
         if self._has_nodes:
-            return Question(self._pod, self._node_names, self._labels)
-        return Question(self._pod, _checked([] if self._names is None else self._names))
+            return Question(pod, self._node_names, self._labels)
+        return Question(pod, _checked([] if self._names is None else self._names))
 
     def _take_node(self, item: object) -> None:
         name = text_at(item, "metadata.name")
