@@ -131,6 +131,17 @@ def test_replicas_on_several_nodes_are_one_row(ask):
     assert report["source"] == "agents"
 
 
+def test_an_answer_beyond_the_bound_of_agents_is_not_read(fleet, ask):
+    fleet.answers[path_of("n2")] = {**fleet.answers[path_of("n2")], "padding": " " * (8 << 20)}
+
+    report, rows = reported(ask)
+
+    (why,) = [each["why"] for each in report["away"] if each["node"] == "n2"]
+    assert f"larger than {8 << 20} bytes" in why
+    assert ("StatefulSet/db", "app") not in rows
+    assert ("Pod/etcd-n1", "app") in rows
+
+
 def machine(name, kind, cpu="4", memory="16Gi"):
     made = node(name)
     labels = {"node.kubernetes.io/instance-type": kind}

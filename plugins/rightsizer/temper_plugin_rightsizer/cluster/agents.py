@@ -17,6 +17,8 @@ AT_ONCE = 16
 ANSWER_S = 30.0
 ALL_S = 300.0
 """The deadline for all agents."""
+LARGEST_BYTES = 8 << 20
+"""The largest answer. An agent's own bound is ``MOST_DEMAND_BYTES`` and a few fields."""
 
 
 def ask_agents(
@@ -24,32 +26,40 @@ def ask_agents(
 ) -> Iterator[tuple[Agent, Json | Away]]:
     """Yield each agent with its answer to ``/rightsize``, or why there is none.
 
-    A few answers are in memory at a time. An interruption cancels the remaining requests.
+    A few answers are in memory at a time, one of them as objects, which take up to 30 times as
+    much. An interruption cancels the remaining requests.
     """
     deadline = time.monotonic() + ALL_S
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         for begin in range(0, len(agents), AT_ONCE):
             some = agents[begin : begin + AT_ONCE]
-            answers = pool.map(lambda agent: _tried(access, agent, query, deadline), some)
-            yield from zip(some, answers, strict=True)
+            bodies = pool.map(lambda agent: _tried(access, agent, query, deadline), some)
+            for agent, body in zip(some, bodies, strict=True):
+                yield agent, body if isinstance(body, Away) else _read(agent, body)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _tried(access: Access, agent: Agent, query: Mapping[str, str], deadline: float) -> Json | Away:
+def _tried(access: Access, agent: Agent, query: Mapping[str, str], deadline: float) -> bytes | Away:
     if time.monotonic() > deadline:
         return Away(agent.node, f"not reached within {ALL_S:g} s")
+    path = f"{agent.proxy_path}/rightsize?{urlencode(query)}"
     try:
-        return _ask(access, agent, query)
+        return get_proxied(access, path, "its agent", most_bytes=LARGEST_BYTES, timeout_s=ANSWER_S)
     except MachineError as problem:
         return Away(agent.node, str(problem))
 
 
-def _ask(access: Access, agent: Agent, query: Mapping[str, str]) -> Json:
-    """Return the agent's answer. Raises MachineError if it is none."""
-    path = f"{agent.proxy_path}/rightsize?{urlencode(query)}"
-    body = get_proxied(access, path, "its agent", timeout_s=ANSWER_S)
+def _read(agent: Agent, body: bytes) -> Json | Away:
+    try:
+        return _answer(body)
+    except MachineError as problem:
+        return Away(agent.node, str(problem))
+
+
+def _answer(body: bytes) -> Json:
+    """Return the answer in *body*. Raises MachineError if it is none."""
     try:
         answer = parse_tenant_json(body)
     except (ValueError, RecursionError) as error:
