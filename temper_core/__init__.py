@@ -129,6 +129,7 @@ _HOMES = {
     "temper_core.restoring.tracing_instances": ("remove_tracing_instances", "tracefs_mounts"),
     "temper_core.rich_output": ("VisibleConsole",),
     "temper_core.standard_output": ("ReaderGone", "deliver"),
+    "temper_core.suggestions": ("did_you_mean",),
     "temper_core.records.wakes": (
         "Blocking",
         "Party",

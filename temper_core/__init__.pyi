@@ -122,6 +122,7 @@ from temper_core.restoring.tracing_instances import remove_tracing_instances, tr
 from temper_core.rich_output import VisibleConsole
 from temper_core.settings.fields import setting
 from temper_core.standard_output import ReaderGone, deliver
+from temper_core.suggestions import did_you_mean
 from temper_core.tenant_json import parse_tenant_json
 
 __version__: str
@@ -234,6 +235,7 @@ __all__ = [
     "configure_logs",
     "cpu_millis",
     "deliver",
+    "did_you_mean",
     "directories_below",
     "event_stream",
     "explain_bpf_error",

@@ -22,7 +22,7 @@ from temper_core.finite_range import FiniteRange
 from temper_core.result_formats import document_text, output_formats
 from temper_core.saved_files import SavedFile, save_picture, save_text, svg_picture
 from temper_core.standard_output import write_bytes
-from temper_core.suggestions import did_you_mean, similar
+from temper_core.suggestions import similar
 from temper_core.visible_text import own_sequences, printable, visible
 from temper_core.watching import watch_options
 
@@ -46,7 +46,6 @@ __all__ = [
     "age",
     "bounded_memory",
     "columns",
-    "did_you_mean",
     "document_text",
     "folded",
     "held_interruptions",

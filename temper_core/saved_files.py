@@ -4,9 +4,7 @@ Public through ``temper_core.console``.
 """
 
 import os
-import secrets
 from collections.abc import Iterable
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +68,7 @@ def save_text(path: Path, text: str) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(f".temper-{os.getpid()}-{secrets.token_hex(4)}")
+    partial = path.with_name(f".temper-{os.getpid()}-{os.urandom(4).hex()}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with open(os.open(partial, flags, 0o666), "w", encoding="utf-8") as file:  # noqa: PTH123 - its flags
@@ -88,7 +86,7 @@ def svg_picture(
     *size* is its width and its height. *light* and *dark* are further rules of its style.
     """
     width, height = size
-    words = escape(printable(title))
+    words = _escaped(title)
     style = STYLE.format(light=light, dark=dark)
     box = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     lines = (
@@ -107,5 +105,11 @@ def save_picture(path: Path, title: str, picture: str) -> None:
     The page loads nothing, and runs no script. Raise InputError if it cannot be written.
     """
     if path.suffix == ".html":
-        picture = PAGE.format(title=escape(printable(title)), picture=picture)
+        picture = PAGE.format(title=_escaped(title), picture=picture)
     save_text(path, picture)
+
+
+def _escaped(title: str) -> str:
+    from html import escape  # noqa: PLC0415 - 0.5 MB, and agents import this module, too
+
+    return escape(printable(title))

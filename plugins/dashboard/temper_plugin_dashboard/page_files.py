@@ -1,6 +1,5 @@
 """The files of the pages, by the name that a page asks for them by."""
 
-from mimetypes import guess_type
 from pathlib import Path
 
 ASSETS = Path(__file__).parent / "assets"
@@ -23,5 +22,7 @@ class PageFiles:
 
 def media_type(path: Path) -> str:
     """Return the media type of a file. Text is UTF-8."""
+    from mimetypes import guess_type  # noqa: PLC0415 - for an agent whose page is opened
+
     kind = guess_type(path.name)[0] or "text/plain"
     return f"{kind}; charset=utf-8"

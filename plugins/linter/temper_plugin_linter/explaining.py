@@ -5,8 +5,8 @@ from typing import Any
 
 from attrs import frozen
 
-from temper_core import InputError, violation_id
-from temper_core.console import did_you_mean, folded, shown
+from temper_core import InputError, did_you_mean, violation_id
+from temper_core.console import folded, shown
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import PLUGIN_HEALTH, RULES, Rule, rule_named
 

@@ -17,8 +17,8 @@ from temper_core import (
     Request,
     Snapshot,
     Violation,
+    did_you_mean,
 )
-from temper_core.console import did_you_mean
 from temper_plugin_linter.limits import Limits
 from temper_plugin_linter.rules import ENFORCING, RULES
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 
 from attrs import define, evolve, field, frozen
 
-from temper_core import InputError, MachineError
-from temper_core.console import did_you_mean
+from temper_core import InputError, MachineError, did_you_mean
 from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import (
     CredentialsError,

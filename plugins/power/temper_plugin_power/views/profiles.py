@@ -6,8 +6,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
-from temper_core import InputError
-from temper_core.console import did_you_mean
+from temper_core import InputError, did_you_mean
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.resources.fields import value_at
 from temper_plugin_power.resources.reading import CUT, profile_at, workload_at

@@ -7,10 +7,9 @@ from typing import Any
 import click
 from attrs import asdict
 
-from temper_core import MachineError, ask_agent
+from temper_core import MachineError, ask_agent, did_you_mean
 from temper_core.console import (
     Row,
-    did_you_mean,
     printable,
     read_settings,
     settings_option,

@@ -7,8 +7,7 @@ from typing import Any
 from attrs import field, frozen
 from attrs.validators import deep_iterable, ge, in_, instance_of, le, max_len
 
-from temper_core import InputError, fit_body
-from temper_core.console import did_you_mean
+from temper_core import InputError, did_you_mean, fit_body
 from temper_plugin_tracer.capture.bounds import Bounds
 from temper_plugin_tracer.capture.helper_plan import USUAL_CPU_S, HelperPlan
 from temper_plugin_tracer.capture.request import SCHEMA as TRACE_SCHEMA

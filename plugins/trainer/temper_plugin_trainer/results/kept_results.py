@@ -1,6 +1,5 @@
 """The newest results of trainings, in the state directory of the instrument."""
 
-import hashlib
 import json
 import threading
 import time
@@ -51,6 +50,8 @@ class KeptResults:
         A result that is kept already keeps its time. Raises InputError if the document is none,
         and MachineError if it cannot be written.
         """
+        import hashlib  # noqa: PLC0415 - 0.7 MB in every agent, and results are rare
+
         result = fit_body(document, TrainingResult, source=SOURCE, example=EXAMPLE)
         content = json.dumps(asdict(result))
         name = f"{PREFIX}{hashlib.sha256(content.encode()).hexdigest()[:16]}.json"
