@@ -243,8 +243,7 @@ class Restoration:
         with self._lock:
             self._standing.add(name)
             self._waiting.append(done)
-        self._requests.keep_on_disk(is_kept=False)
-        self._requests.add(name, reason)
+        self._requests.add_in_memory(name, reason)
 
     def withdraw(self, name: str) -> None:
         """Withdraw the request of *name*. Without any, later requests are kept on disk again."""
@@ -270,7 +269,11 @@ class Restoration:
                 self._writers -= 1
 
     def turn(self, engines: Collection[int]) -> None:
-        """Restore the host if that is requested and *engines* is empty."""
+        """Restore the host if that is requested and *engines* is empty.
+
+        Not before the disk has taken the end of the requests' file: the removal of the others would
+        hold the agent's loop where the disk hangs, until the watchdog ends the agent.
+        """
         with self._lock:
             is_wanted, waiting = bool(self._standing), tuple(self._waiting)
             if self._writers:  # wait for them: while a restoration is requested, no other begins
@@ -278,7 +281,7 @@ class Restoration:
         if not is_wanted and self._is_away:
             self._is_away = False
             self._steering.come_back()
-        if not is_wanted or not waiting or engines:
+        if not is_wanted or not waiting or engines or not self._requests.is_off_disk:
             return
         if self._end_helpers():
             self._due = time.monotonic() + LOOKS_AFTER_HELPERS * self._settings.observe.period_s

@@ -1,11 +1,11 @@
 """Requests for safe mode, kept by requester and across restarts.
 
 Entering never fails. A request holds in memory from the call of ``add``. Then it is written to
-disk. If that fails (full disk, read-only root) ``defect`` has the error, the request still holds,
-and is written again later. Reading errs on the safe side: a malformed file counts as a request.
+disk, on a thread of its own. If that fails (full disk, read-only root) or the disk hangs,
+``defect`` has the reason and the request still holds. A failed write is made again later. Reading
+errs on the safe side: a malformed file counts as a request.
 """
 
-import _thread
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ from temper_core.safe_mode.model import (
     UNREADABLE_REQUESTER,
     Request,
 )
+from temper_core.safe_mode.patient_writer import WAIT_S, PatientWriter
 from temper_core.safe_mode.state_file import StateFile
 
 AGAIN_S = 10.0
@@ -36,8 +37,8 @@ class SafeModeRequests:
 
     *file* is the host's switch: while it exists, the requester ``file`` has a request, which only
     its removal ends. *state* is the file of the other requests. *changed* is called, on the
-    thread that made the change, whenever a request was added or withdrawn, and *kept* whenever
-    ``is_kept`` has changed.
+    thread that made the change, whenever a request was added or withdrawn. *kept* is called on the
+    thread that writes whenever ``is_kept`` has changed.
     """
 
     def __init__(
@@ -56,9 +57,9 @@ class SafeModeRequests:
         self._kept = kept
         self._wall = wall
         self._lock = threading.Lock()
-        self._writing = threading.Lock()  # separate, so that a hung disk delays no decision
-        self._is_kept = True
-        self.defect = ""
+        self._writer = PatientWriter()
+        self._is_kept = self._was_kept = True
+        self._defect = ""
         self._again_at = 0.0
         self._requests: dict[str, Request] = {}
         self._requests = self._remembered()
@@ -78,11 +79,19 @@ class SafeModeRequests:
 
     def add(self, requester: str, reason: str) -> None:
         """Request safe mode in *requester*'s name. A second call only replaces the reason."""
-        name = _name(requester)
+        self._add(_name(requester), reason)
+
+    def add_in_memory(self, requester: str, reason: str) -> None:
+        """Do as ``add``, and as ``keep_on_disk`` for memory only. The request holds at once."""
+        self._add(_name(requester), reason, is_in_memory=True)
+        self._changed()  # ``is_off_disk``
+
+    def _add(self, name: str, reason: str, *, is_in_memory: bool = False) -> None:
         with self._lock:
             previous = self._requests.get(name)
             since = previous.since if previous else self._wall()
             self._requests[name] = Request(reason.strip()[:LONGEST_REASON], since)
+            self._is_kept = self._is_kept and not is_in_memory
             self._publish()
         self._changed()
         self._persist()
@@ -112,13 +121,26 @@ class SafeModeRequests:
         with self._lock:
             has_changed, self._is_kept = self._is_kept is not is_kept, is_kept
         if has_changed:
-            self._kept()
             self._persist()
 
     @property
     def is_kept(self) -> bool:
         """Whether requests may be written to disk."""
         return self._is_kept
+
+    @property
+    def is_off_disk(self) -> bool:
+        """Whether requests are in memory only, and the disk has taken the removal of the file."""
+        return not self._was_kept and not self._writer.is_busy
+
+    @property
+    def defect(self) -> str:
+        """Why the requests are not on disk. Empty if they are."""
+        if self._writer.is_late:
+            return (
+                f"{self._state.path} is not written: the disk has not answered for {WAIT_S:.0f} s"
+            )
+        return self._defect
 
     def active(self) -> Mapping[str, Request]:
         """Return every active request. Never waits for a disk or another thread."""
@@ -130,8 +152,8 @@ class SafeModeRequests:
 
         On a full disk the empty file that is left requests safe mode, too.
         """
-        if not self.defect:
-            return ""
+        if not self.defect or self._writer.is_late:  # a read might hang, too
+            return self.defect
         kept = self._state.read(self._wall).keys()
         return "" if UNREADABLE_REQUESTER in kept or self._requests.keys() <= kept else self.defect
 
@@ -185,26 +207,32 @@ class SafeModeRequests:
         return requests
 
     def _write_again(self) -> None:
-        if self.defect and time.monotonic() >= self._again_at and not self._writing.locked():
+        if self._defect and time.monotonic() >= self._again_at and not self._writer.is_busy:
             self._again_at = time.monotonic() + AGAIN_S
-            # A hung disk must not hold the caller. threading.Thread.start would wait without end
-            # where its thread finds no memory.
-            with suppress(RuntimeError):
-                _thread.start_new_thread(self._persist, ())
+            with suppress(RuntimeError):  # no thread can be started
+                self._writer.begin(self._write)
 
     def _persist(self) -> None:
-        with self._writing:
-            with self._lock:
-                requests = dict(self._requests) if self._is_kept else {}
-            try:
-                self._state.write(requests)
-            except OSError as error:
-                defect = f"{self._state.path} cannot be written: {error.strerror}"
-                if defect != self.defect:
-                    log.warning("safe_mode_state_not_written", problem=defect)
-                self.defect = defect
-            else:
-                self.defect = ""
+        if not self._writer.write(self._write):
+            log.warning("safe_mode_state_not_written", problem=self.defect)
+
+    def _write(self) -> None:
+        """Write the newest requests. Only the writer may call this, and wait for a disk."""
+        with self._lock:
+            is_kept = self._is_kept
+            requests = dict(self._requests) if is_kept else {}
+        if is_kept is not self._was_kept:
+            self._kept()
+            self._was_kept = is_kept
+        try:
+            self._state.write(requests)
+        except OSError as error:
+            defect = f"{self._state.path} cannot be written: {error.strerror}"
+            if defect != self._defect:
+                log.warning("safe_mode_state_not_written", problem=defect)
+            self._defect = defect
+        else:
+            self._defect = ""
 
 
 def _name(requester: str) -> str:

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import threading
 from contextlib import nullcontext
 
 import pytest
@@ -12,7 +13,9 @@ from temper_core.records.restored import Leftover
 from temper_core.restoring import nice_values
 from temper_core.restoring.host_files import HELD_LOCK, Sparing, restore_files
 from temper_core.restoring.restoration import Restoration
+from temper_core.safe_mode import patient_writer
 from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.safe_mode.state_file import StateFile
 from temper_core.scheduler.host.agent_lock import agent_lock
 from temper_core.steering.niceness import GivenBack
 from tests.control_plane.cluster import wait_until
@@ -61,6 +64,23 @@ def test_it_waits_until_no_engine_is_left_and_then_tells(
     assert heard_early == []
     assert [each.removed for each in heard] == [(str(made.run / "engine-7.json"), str(made.run))]
     assert kernel_objects.calls == ["withdraw"]
+
+
+def test_a_disk_that_hangs_delays_the_restoration_and_not_safe_mode(
+    made, requests, kernel_objects, monkeypatch
+):
+    monkeypatch.setattr(patient_writer, "WAIT_S", 0.05)
+    answers = threading.Event()
+    monkeypatch.setattr(StateFile, "write", lambda *_: answers.wait(PATIENCE_S))
+    restoration, heard = Restoration(made.settings, requests, kernel_objects, made.roots), []
+
+    restoration.ask("cluster", "the operator wants it", heard.append)
+    restoration.turn([])
+
+    assert set(requests.active()) == {"cluster"}
+    assert (heard, kernel_objects.calls) == ([], [])
+    answers.set()
+    wait_until(lambda: (restoration.turn([]), heard)[1], "the restoration", PATIENCE_S)
 
 
 def test_what_the_agent_needs_to_run_stays_and_is_not_told(made, restoration):

@@ -1,9 +1,7 @@
 """Requests for safe mode on a machine that crashes right after they were answered."""
 
 import shutil
-import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,35 +9,13 @@ import pytest
 from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.model import Request
 from temper_core.safe_mode.state_file import StateFile
-
-IMAGE_BYTES = 16 * 1024 * 1024
-
-
-@contextmanager
-def mounted(image: Path, point: Path) -> Iterator[Path]:
-    """Mount the file *image* on *point*. Skip where that is not possible."""
-    point.mkdir()
-    ran = subprocess.run(
-        ["mount", "-o", "loop", image, point], check=False, capture_output=True, text=True
-    )
-    if ran.returncode:
-        pytest.skip(f"needs root and loop devices: {ran.stderr.strip()}")
-    try:
-        yield point
-    finally:
-        subprocess.run(["umount", point], check=True)
+from tests.core.disk_images import ext4_image, mounted
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
     """Return the image of an ext4 file system, which writes names some seconds after files."""
-    if shutil.which("mkfs.ext4") is None:
-        pytest.skip("needs mkfs.ext4 (e2fsprogs)")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(IMAGE_BYTES)
-    subprocess.run(["mkfs.ext4", "-q", image], check=True)
-    return image
+    return ext4_image(tmp_path / "image")
 
 
 def request_of_agent(directory: Path) -> None:

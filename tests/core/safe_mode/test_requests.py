@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core.errors import MachineError
+from temper_core.safe_mode import patient_writer
 from temper_core.safe_mode.host_file import SafeModeFile
 from temper_core.safe_mode.requests import SafeModeRequests
 from tests.patience import PATIENCE_S
@@ -292,7 +293,7 @@ def test_without_a_thread_the_host_file_is_heard_all_the_same(full_disk, paths, 
     def no_thread(*_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr("temper_core.safe_mode.requests._thread.start_new_thread", no_thread)
+    monkeypatch.setattr(patient_writer._thread, "start_new_thread", no_thread)
     paths[0].touch()
 
     assert requests.poll_file()

@@ -7,7 +7,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core.records.endpoints import Endpoint
+from temper_core.safe_mode import patient_writer
+from temper_core.safe_mode.requests import SafeModeRequests
+from temper_core.safe_mode.state_file import StateFile
 from temper_core.server.endpoints import MOST_REQUESTERS, MOST_REQUESTERS_OVER_TCP
+from tests.patience import PATIENCE_S
 
 TOKEN = "0123456789abcdef-the-secret"
 WISH = {"requested": True, "requester": "alice", "reason": "benchmark"}
@@ -206,6 +210,25 @@ def test_a_plugins_endpoint_that_hangs_while_it_acts_does_not_delay_safe_mode(st
         view.release.set()
 
     assert status == 200
+
+
+def test_a_disk_that_hangs_delays_no_request_behind_a_withdrawal(
+    start, view, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(patient_writer, "WAIT_S", 0.05)
+    requests = SafeModeRequests(tmp_path / "safe-mode", tmp_path / "requests.json")
+    requests.add("alice", "")
+    monkeypatch.setattr(StateFile, "write", lambda *_: view.release.wait(PATIENCE_S))
+    view.request_safe_mode, view.release_safe_mode = requests.add, requests.withdraw
+    view.safe_mode_requests = lambda: {name: {} for name in requests.active()}
+    view.unkept_requests = lambda: requests.unkept
+    local = start().unix
+
+    local.put("/safe-mode", json={"requested": False, "requester": "alice"})
+    answer = local.put("/safe-mode", json={"requested": True, "requester": "bob"}).json()
+
+    assert set(answer["requests"]) == {"bob"}
+    assert "the disk has not answered" in answer["unkept"]
 
 
 @pytest.mark.parametrize(
