@@ -77,7 +77,7 @@ class OwnHost:
 
     def settings(self, name, more=""):
         folder = self.folder / name
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         path = folder / "agent.toml"
         path.write_text(
             f'run_directory = "{folder}/run"\nstate_directory = "{folder}/state"\n'

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from attrs import field, frozen
 
+from temper_core.cli.host_file_process import change_file
 from temper_core.cli.safe_mode_agents import AgentReport, Requests
 from temper_core.errors import DocumentError, TemperError
 from temper_core.safe_mode.host_file import SafeModeFile
@@ -39,10 +40,14 @@ def _usual_settings() -> "Settings":
 
 @frozen
 class Host:
-    """The host that is switched. *usual* returns the settings of an agent without a file."""
+    """The host that is switched. *usual* returns the settings of an agent without a file.
+
+    *change_file* changes the host's file.
+    """
 
     roots: Roots = Roots()
     usual: "Callable[[], Settings]" = _usual_settings
+    change_file: Callable[..., str] = change_file
 
 
 @frozen
@@ -52,6 +57,7 @@ class SafeModeOutcome:
     ``requests`` and ``mode`` are those of the settings' agent. ``kept`` has, by file, the requests
     in the files of these and the usual settings that no agent reported. ``failure`` is why the
     settings' agent took no part. ``alarms`` are the reasons why safe mode is not certain.
+    ``is_file_silent`` is whether the disk of the host's file hangs, so that no file is read.
     """
 
     done: str
@@ -61,6 +67,7 @@ class SafeModeOutcome:
     agents: tuple[AgentReport, ...] = ()
     kept: Mapping[str, Requests] = field(factory=dict)
     alarms: tuple[str, ...] = ()
+    is_file_silent: bool = False
 
     @property
     def has_requests(self) -> bool:

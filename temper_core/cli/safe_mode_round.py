@@ -115,6 +115,8 @@ class Round:
     def completed(self, outcome: SafeModeOutcome) -> SafeModeOutcome:
         """Wait for the other agents. Add their reports, and what the usual files hold."""
         outcome = evolve(outcome, agents=(*outcome.agents, *self._asking.reports()))
+        if outcome.is_file_silent:
+            return outcome
         return evolve(outcome, kept=dict(kept_requests(outcome, self._settings, self._host)))
 
     def _pid(self) -> int:

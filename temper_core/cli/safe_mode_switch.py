@@ -8,11 +8,13 @@ word.
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
+from temper_core.cli.host_file_process import SilentFileError
 from temper_core.cli.safe_mode_agents import answer_fields
 from temper_core.cli.safe_mode_outcome import (
     LOOK_S,
@@ -50,11 +52,12 @@ class Switch:
 
         body = {"requested": True, "requester": requester, "reason": reason}
         parse_safe_mode_request(body, requester)
-        with FileIfSilent(self._file, requester, reason) as silent:
+        add = partial(self.host.change_file, self._file.path, "add", requester, reason)
+        with FileIfSilent(add) as silent:
             round_ = self._round("on", body)
             answer = _answer_or_error(round_, silent.write)
         if isinstance(answer, TemperError):
-            outcome = self._by_file(round_, requester, reason, answer)
+            outcome = self._by_file(round_, silent, answer)
         else:
             file = f", and {self._file.path} requests it too" if silent.is_written else ""
             file = f"{file}; {silent.problem}" if silent.problem else file
@@ -62,31 +65,48 @@ class Switch:
                 f"the agent was asked for safe mode by {requester!r}{file}",
                 **answer_fields(answer),
                 agents=(round_.heard(answer),),
+                is_file_silent=silent.is_silent,
             )
         outcome = round_.completed(outcome)
-        return evolve(outcome, alarms=tuple(alarms_of(outcome, self.host.roots)))
+        alarms = (*outcome.alarms, *alarms_of(outcome, self.host.roots))
+        return evolve(outcome, alarms=alarms)
 
     def off(self, requester: str) -> SafeModeOutcome:
         """Withdraw *requester*'s request from the agents and from the file, and no other."""
-        from temper_core.client import NoAgentError
         from temper_core.safe_mode.request_document import parse_safe_mode_request
 
         body = {"requested": False, "requester": requester}
         parse_safe_mode_request(body, requester)
-        removed = self._file.remove(requester)
-        done = [f"withdrawn from {self.settings.safe_mode.file}"] if removed else []
+        removed, silence = self._removed(requester)
         round_ = self._round("off", body)
+        outcome = self._off(round_, requester, removed=removed, is_silent=bool(silence))
+        alarms = (silence,) if silence else ()
+        return round_.completed(evolve(outcome, is_file_silent=bool(silence), alarms=alarms))
+
+    def _removed(self, requester: str) -> tuple[bool, str]:
+        """Return whether a request was removed from the file, or why its disk does not answer."""
+        try:
+            return bool(self.host.change_file(self._file.path, "remove", requester)), ""
+        except SilentFileError as error:
+            return False, str(error)
+
+    def _off(
+        self, round_: Round, requester: str, *, removed: bool, is_silent: bool
+    ) -> SafeModeOutcome:
+        """Withdraw the request from the settings' agent, after the file."""
+        from temper_core.client import NoAgentError
+
+        done = [f"withdrawn from {self.settings.safe_mode.file}"] if removed else []
         try:
             answer = round_.ask(self.settings)
         except NoAgentError as error:
             done.append(f"{error}; the next agent keeps the requests made to an earlier one")
-            outcome = SafeModeOutcome(
+            return SafeModeOutcome(
                 "; ".join(done),
-                remembered(self.settings),
+                {} if is_silent else remembered(self.settings),
                 failure=error,
                 agents=round_.unanswered(error),
             )
-            return round_.completed(outcome)
         except TemperError as error:  # the agent refused, so 'on' had written the file
             answer = round_.by_own_socket()
             if answer is None and not removed:
@@ -98,12 +118,11 @@ class Switch:
             done.append("withdrawn from the agent")
         if removed:
             answer = self._once_noticed(answer, is_there=False)
-        outcome = SafeModeOutcome(
+        return SafeModeOutcome(
             "; ".join(done) or f"{requester!r} had not requested it",
             **answer_fields(answer),
             agents=(round_.heard(answer),),
         )
-        return round_.completed(outcome)
 
     def status(self) -> SafeModeOutcome:
         """Return the requests. If no agent answers, those that the next one would read."""
@@ -130,22 +149,23 @@ class Switch:
     def _file(self) -> SafeModeFile:
         return SafeModeFile(Path(self.settings.safe_mode.file))
 
-    def _by_file(
-        self, round_: Round, requester: str, reason: str, error: TemperError
-    ) -> SafeModeOutcome:
+    def _by_file(self, round_: Round, silent: FileIfSilent, error: TemperError) -> SafeModeOutcome:
         """Write the file, and wait until an agent that answers has noticed it."""
         from temper_core.client import NoAgentError
 
-        try:
-            note = self._file.add(requester, reason)
-        except MachineError as second:
+        silent.write()
+        if silent.is_silent:
+            return self._without_file(round_, str(silent.problem), error)
+        if silent.problem is not None:
             # The other agents were asked all the same.
             reports = round_.completed(SafeModeOutcome("")).agents
             heard = "".join(f"; {agent.name} has heard" for agent in reports if agent.has_heard)
-            message = f"safe mode could not be requested: {error}; {second}{heard}"
-            raise MachineError(message) from second
+            message = f"safe mode could not be requested: {error}; {silent.problem}{heard}"
+            raise MachineError(message) from silent.problem
         file = self.settings.safe_mode.file
-        done = f"{error}; so {file} now requests safe mode from every agent that reads it{note}"
+        done = (
+            f"{error}; so {file} now requests safe mode from every agent that reads it{silent.note}"
+        )
         outcome = SafeModeOutcome(done, remembered(self.settings), failure=error)
         if (answer := round_.by_own_socket()) is not None:
             return evolve(outcome, **answer_fields(answer), agents=(round_.heard(answer),))
@@ -159,6 +179,16 @@ class Switch:
         if FILE_REQUESTER not in report.requests:
             report = round_.deaf(f"it does not notice {file}")
         return evolve(outcome, **answer_fields(answer), agents=(report,))
+
+    @staticmethod
+    def _without_file(round_: Round, problem: str, error: TemperError) -> SafeModeOutcome:
+        """Return the outcome where neither the settings' agent nor the file's disk answers."""
+        outcome = SafeModeOutcome(
+            f"{error}; {problem}", failure=error, alarms=(problem,), is_file_silent=True
+        )
+        if (answer := round_.by_own_socket()) is not None:
+            return evolve(outcome, **answer_fields(answer), agents=(round_.heard(answer),))
+        return evolve(outcome, agents=round_.unanswered(error))
 
     def _once_noticed(self, answer: Any, *, is_there: bool) -> Any:  # noqa: ANN401 - JSON
         """Wait until the agent has noticed that the file has come or gone. Return its answer."""

@@ -230,11 +230,11 @@ def test_a_file_that_cannot_be_written_before_tcp_is_asked_is_told(tmp_path):
     file = SafeModeFile(tmp_path / "missing-parent" / "safe-mode")
     (tmp_path / "missing-parent").write_text("a file, and no folder")
 
-    with silent_agent.FileIfSilent(file, "cli", "a drill") as silent:
+    with silent_agent.FileIfSilent(lambda: file.add("cli", "a drill")) as silent:
         silent.write()
 
     assert not silent.is_written
-    assert "safe-mode" in silent.problem
+    assert "safe-mode" in str(silent.problem)
 
 
 @pytest.fixture

@@ -1,0 +1,90 @@
+"""Changes the host's safe-mode file in a process of its own, and waits for it some seconds.
+
+A thread that waits for a hanging disk ends by no signal, and neither does its process.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from temper_core.errors import MachineError
+from temper_core.safe_mode.host_file import SafeModeFile
+
+ANSWER_S = 10.0
+"""Seconds. On a busy machine Python starts slowly. A change takes milliseconds."""
+
+Action = Literal["add", "remove"]
+
+_left_behind: list["subprocess.Popen[bytes]"] = []
+
+
+class SilentFileError(MachineError):
+    """The disk of the host's file does not answer."""
+
+
+def change_file(
+    path: Path, action: Action, requester: str, reason: str = "", program: Sequence[str] = ()
+) -> str:
+    """Do as ``SafeModeFile.add`` and ``remove``. Return the note of *add*, "removed" or "".
+
+    Raises MachineError as they do, and SilentFileError after ``ANSWER_S``. It goes on then.
+    """
+    arguments = [action, str(path), requester, reason]
+    try:
+        # Without -P modules are imported from the working directory, which may be another user's.
+        process = subprocess.Popen(  # noqa: S603 - this interpreter
+            [*(program or (sys.executable, "-P", "-m", __name__)), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:  # the user or the cgroup has no process left
+        return _changed(path, action, requester, reason)
+    try:
+        output, _ = process.communicate(timeout=ANSWER_S)
+    except subprocess.TimeoutExpired as error:
+        _leave_behind(process)
+        raise SilentFileError(
+            f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. Process "
+            f"{process.pid} changes it as soon as the disk answers"
+        ) from error
+    return _said(output) if process.returncode == 0 else _changed(path, action, requester, reason)
+
+
+def _leave_behind(process: "subprocess.Popen[bytes]") -> None:
+    """Wait for no end of *process*, which may stand in the kernel for hours."""
+    if process.stdout is not None:
+        process.stdout.close()
+    _left_behind.append(process)  # the end of the object would warn of a process that runs
+
+
+def _said(output: bytes) -> str:
+    answer: dict[str, str] = json.loads(output)
+    if "error" in answer:
+        raise MachineError(answer["error"])
+    return answer["done"]
+
+
+def _changed(path: Path, action: str, requester: str, reason: str) -> str:
+    file = SafeModeFile(path)
+    if action == "add":
+        return file.add(requester, reason)
+    return "removed" if file.remove(requester) else ""
+
+
+def _main(action: str, path: str, requester: str, reason: str) -> None:
+    try:
+        answer = {"done": _changed(Path(path), action, requester, reason)}
+    except MachineError as error:
+        answer = {"error": str(error)}
+    with suppress(BrokenPipeError):  # nobody waits any more
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
