@@ -185,6 +185,10 @@ class _Trying:
 class _NoSafeMode:
     """Takes requests for safe mode, and does nothing."""
 
+    def is_requested(self) -> bool:
+        """Return False."""
+        return False
+
     def request(self, name: str, reason: str) -> None:
         """Take a request."""
 

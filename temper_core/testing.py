@@ -103,6 +103,7 @@ class MadeContext:
         charged: The parts that were charged. A charge without a part is an empty name.
         trials: The trial profiles, including released ones.
         has_neighbour: What ``is_beside_agent`` returns.
+        has_request: What ``is_safe_mode_requested`` returns.
 
     """
 
@@ -120,6 +121,7 @@ class MadeContext:
     charged: list[str] = field(factory=list)
     trials: list[MadeTrial] = field(factory=list)
     has_neighbour: bool = False
+    has_request: bool = False
     _state: InstrumentDirectory | None = None
     _processes: HelperProcesses = field(factory=HelperProcesses)
 
@@ -131,6 +133,10 @@ class MadeContext:
     def is_beside_agent(self) -> bool:
         """Return ``has_neighbour``."""
         return self.has_neighbour
+
+    def is_safe_mode_requested(self) -> bool:
+        """Return ``has_request``."""
+        return self.has_request
 
     def request_safe_mode(self, reason: str) -> None:
         """Call ``on_request``."""

@@ -27,6 +27,10 @@ from temper_core.records.restored import Restored
 class SafeModeDoor(Protocol):
     """Requests of instruments for safe mode, each in its own name."""
 
+    def is_requested(self) -> bool:
+        """Whether anybody requests safe mode. Waits for nothing."""
+        ...
+
     def request(self, name: str, reason: str) -> None:
         """Request safe mode."""
         ...
@@ -135,6 +139,10 @@ class Context:
     def is_beside_agent(self) -> bool:
         """Whether another agent of this host may enforce, and this one can run no engine."""
         return self._parts.is_beside_agent()
+
+    def is_safe_mode_requested(self) -> bool:
+        """Whether anybody requests safe mode, whatever else keeps the engine from running."""
+        return self._parts.safe_mode.is_requested()
 
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It lasts over restarts until released."""

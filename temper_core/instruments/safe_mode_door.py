@@ -16,6 +16,10 @@ class InstrumentRequests:
     requests: SafeModeRequests
     restoration: Restoration
 
+    def is_requested(self) -> bool:
+        """Whether anybody requests safe mode."""
+        return bool(self.requests.active())
+
     def request(self, name: str, reason: str) -> None:
         """Request safe mode, and withdraw a request to restore."""
         self.restoration.withdraw(name)

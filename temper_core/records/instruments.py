@@ -195,6 +195,14 @@ class InstrumentContext(Protocol):
         """
         ...
 
+    def is_safe_mode_requested(self) -> bool:
+        """Whether anybody requests safe mode, whatever else keeps the engine from running.
+
+        An instrument that changes something of the node undoes it then. ``Snapshot.status`` names
+        only the first of several reasons: on a kernel without sched_ext it never is the request.
+        """
+        ...
+
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It outlasts restarts until released."""
         ...

@@ -51,6 +51,7 @@ class Requests:
 
     def __init__(self, requests):
         self.request, self.release = requests.add, requests.withdraw
+        self.is_requested = lambda: bool(requests.active())
 
 
 def parts_of(requests, folder):
@@ -111,6 +112,16 @@ def test_what_it_asks_for_stands_in_its_own_name_until_it_is_released(instrument
     assert context.node == "node-1"
     assert standing == {"cluster": "the operator wants it"}
     assert requests.active() == {}
+
+
+def test_it_knows_of_every_request_for_safe_mode(instruments_of, requests):
+    _, opened = instruments_of(limits=Listener)
+    context = opened["limits"].context
+    before = context.is_safe_mode_requested()
+
+    requests.add("cli", "an incident")
+
+    assert (before, context.is_safe_mode_requested()) == (False, True)
 
 
 def test_one_that_fails_is_set_aside_alone_and_still_closed_is_the_other(instruments_of, host):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from temper_core.errors import EXIT_MACHINE
-from tests.core.agent.running_agent import RunningAgent
+from tests.core.agent.running_agent import RunningAgent, events_with
 from tests.own_host import ENVIRONMENT, NO_OWN_HOSTS, OwnHost, has_own_hosts
 from tests.power.node.filed_gpus import FILES, FiledGpus
 from tests.power.node.rapl_tree import RaplTree
@@ -65,6 +65,24 @@ def test_a_cap_ends_with_the_agent(start, tree):
     assert checks["power caps"] == "ok"
     assert agent.stop() == 0
     assert tree.limit_watts() == 150.0
+
+
+def test_a_request_for_safe_mode_lifts_caps_also_without_sched_ext(start, tree, gpus):
+    agent = start()
+    capped(agent, tree)
+    agent.wait_for(lambda: gpus.limits() == [250, 250], "caps of GPUs")
+    request = {"requested": True, "requester": "cli", "reason": "an incident"}
+
+    agent.client.put("/safe-mode", json=request).raise_for_status()
+    agent.wait_for(lambda: tree.limit_watts() == 150.0, "former limit")
+    agent.wait_for(lambda: gpus.limits() == [350, 350], "former limits of GPUs")
+    section = agent.wait_for(
+        lambda: agent.observation()["sections"]["power"]["caps"]["message"], "reason"
+    )
+    agent.client.put("/safe-mode", json={**request, "requested": False}).raise_for_status()
+
+    assert section == "safe mode is requested"
+    capped(agent, tree)
 
 
 @pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)
@@ -127,7 +145,7 @@ def test_a_cap_of_a_killed_agent_is_given_back_at_the_next_start(start, tree, tm
 
     agent = start()
     agent.wait_for(lambda: tree.limit_watts() == 150.0, "former limit")
-    events = agent.get("/events").json()["events"]
+    events = agent.wait_for(lambda: events_with(agent, "power_cap_restored"), "event")
 
     assert "left by an agent that crashed" in [
         event["reason"] for event in events if event["kind"] == "power_cap_restored"

@@ -37,7 +37,7 @@ class Node:
         given = NodeSettings(**{"actuate": True, **settings})
         found = (twin, why_none)
         control = Control(
-            *(given, "node-1", packages, self.context.state),
+            *(given, self.context, packages),
             found=lambda: found,
             has_gpus=lambda: not gpus.why_none,
         )
@@ -139,7 +139,7 @@ def test_a_cap_of_gpus_that_are_not_here_is_blocked_with_the_reason(node):
 
 def test_a_status_is_the_same_whenever_it_was_written(node):
     packages = find_packages(node.tree.powercap).packages
-    control = Control(NodeSettings(), "node-1", packages, node.context.state)
+    control = Control(NodeSettings(), node.context, packages)
     status = control_status(control, "actuate is off", NO_GPUS, NO_GPUS)
     written = {part: {**fields, "updatedAt": SAID_AT} for part, fields in status.parts.items()}
 
@@ -151,7 +151,7 @@ def test_a_status_is_the_same_whenever_it_was_written(node):
 def test_a_node_without_packages_follows_nothing_once_its_gpus_do_not_answer(node):
     answering = [True]
     control = Control(
-        *(NodeSettings(actuate=True), "node-1", (), node.context.state),
+        *(NodeSettings(actuate=True), node.context, ()),
         found=lambda: (a_twin(gpu={"powerCap": {"capWattsPerGpu": 250}}), ""),
         has_gpus=lambda: answering[0],
     )

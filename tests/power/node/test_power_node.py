@@ -158,14 +158,8 @@ def test_a_specification_that_is_too_old_lifts_the_caps(made, age_s, expected):
     assert made.limits() == [expected, expected]
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (Status(Mode.SAFE_MODE, "requested"), "safe mode is requested"),
-        (Status(Mode.OBSERVE_ONLY, "not_asked"), "the agent only observes"),
-    ],
-)
-def test_safe_mode_and_an_agent_that_only_observes_lift_the_caps(made, status, message):
+def test_an_agent_that_only_observes_lifts_the_caps(made):
+    status = Status(Mode.OBSERVE_ONLY, "not_asked")
     made.say(packagePowerCapPctOfMax=60)
     node = made.opened(**ACTING)
     made.look(node)
@@ -173,7 +167,25 @@ def test_safe_mode_and_an_agent_that_only_observes_lift_the_caps(made, status, m
     made.look(node, status=status)
 
     assert made.limits() == [150.0, 150.0]
-    assert made.look(node, status=status)["caps"]["message"] == message
+    assert made.look(node, status=status)["caps"]["message"] == "the agent only observes"
+
+
+@pytest.mark.parametrize(
+    "status", [Status(Mode.SAFE_MODE, "requested"), Status(Mode.OBSERVE_ONLY, "no_sched_ext")]
+)
+def test_a_request_for_safe_mode_lifts_the_caps_whatever_the_mode(made, status):
+    made.say(packagePowerCapPctOfMax=60)
+    node = made.opened(**ACTING)
+    made.look(node)
+    made.context.has_request = True
+
+    made.look(node, status=status)
+    during = made.limits(), made.look(node, status=status)["caps"]["message"]
+    made.context.has_request = False
+    made.look(node, status=status)
+
+    assert during == ([150.0, 150.0], "safe mode is requested")
+    assert made.limits() == [123.0, 123.0]
 
 
 def test_a_node_without_sched_ext_is_capped_all_the_same(made):

@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from temper_core import DocumentError, KernelValues, MachineError, Mode, Snapshot, StateDirectory
+from temper_core import (
+    DocumentError,
+    InstrumentContext,
+    KernelValues,
+    MachineError,
+    Mode,
+    Snapshot,
+)
 from temper_plugin_power.node.actions import Action
 from temper_plugin_power.node.capping import Capping
 from temper_plugin_power.node.spec_file import CapSpec, read_spec, spec_of
@@ -34,9 +41,8 @@ class Control:
     def __init__(
         self,
         settings: NodeSettings,
-        node: str,
+        context: InstrumentContext,
         packages: Sequence[Package],
-        state: StateDirectory,
         *,
         found: Found | None = None,
         has_gpus: Callable[[], bool] = lambda: False,
@@ -45,9 +51,8 @@ class Control:
         self._has_gpus = has_gpus
         self.spec: CapSpec | None = None
         self._settings = settings
-        self._node = node
-        self._state = state
-        self._values = KernelValues(state)
+        self._context = context
+        self._values = KernelValues(context.state)
         self.capping = Capping(packages, self._values)
         self._has_packages = bool(packages)
         self._has_taken_over = False
@@ -90,7 +95,7 @@ class Control:
         )
 
     def _may_have_left_something(self) -> bool:
-        return not self._has_taken_over and self._state.used_bytes() > 0
+        return not self._has_taken_over and self._context.state.used_bytes() > 0
 
     def _take_over(self) -> list[Action]:
         """Give back the limits of an agent that crashed, once."""
@@ -122,21 +127,21 @@ class Control:
         """Return the specification and the name of its source."""
         if self._found is None:
             path = Path(self._settings.spec_file)
-            return read_spec(path, self._node), str(path)
+            return read_spec(path, self._context.node), str(path)
         document, why_none = self._found()
         if document is None:
             raise MachineError(why_none)
-        source = f"NodeTwin {self._node}"
-        return spec_of(document, self._node, source), source
+        source = f"NodeTwin {self._context.node}"
+        return spec_of(document, self._context.node, source), source
 
     def _why_not(self, snapshot: Snapshot) -> str:
         if not self._settings.actuate:
             return OFF
         if self._found is None and not self._settings.spec_file:
             return NO_FILE
-        status = snapshot.status
-        if status.mode is Mode.SAFE_MODE and status.reason == "requested":
+        if self._context.is_safe_mode_requested():
             return "safe mode is requested"
+        status = snapshot.status
         if status.mode is Mode.OBSERVE_ONLY and status.reason == ONLY_OBSERVES:
             return "the agent only observes"
         return ""

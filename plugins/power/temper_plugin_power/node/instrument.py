@@ -71,7 +71,7 @@ class PowerNode(OpenInstrument):
         self._clock = clock
         self._gpu_caps = GpuWorker(context.state) if settings.actuate else None
         self._control = Control(
-            *(settings, context.node, powercap.packages, context.state),
+            *(settings, context, powercap.packages),
             found=None if twin is None else twin.found,
             has_gpus=lambda: self._gpu_caps is not None and self._gpu_caps.is_here,
         )
