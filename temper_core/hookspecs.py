@@ -121,6 +121,7 @@ def temper_instruments(settings: Mapping[str, Any]) -> Iterable[Instrument]:  # 
     On failure
         A method that fails is set aside, and its section, endpoints, metrics, checks or events are
         missing. A request for safe mode that the instrument has made stands. Enforcement goes on.
+        Once `tell` is set aside, `let_go` is called.
     """
 
 

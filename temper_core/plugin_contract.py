@@ -132,6 +132,7 @@ class _Trying:
             for _, endpoint in instruments.endpoints():
                 self._endpoint(endpoint)
             instruments.checks()
+            instruments.let_go()
         finally:
             instruments.close()
         self._no_failure()

@@ -28,7 +28,7 @@ LARGEST_SECTION_BYTES = 256 * 1024
 MOST_DEFECTS = 8
 LONGEST_DEFECT = 500
 """The number of defects of one instrument, and the length of each in characters."""
-METHODS = ("tell", "section", "defects", "endpoints", "metrics", "checks", "events")
+METHODS = ("tell", "let_go", "section", "defects", "endpoints", "metrics", "checks", "events")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -76,6 +76,7 @@ class Instruments:
         self._sections: defaultdict[str, PlainSection] = defaultdict(PlainSection)
         self._endpoints: tuple[tuple[str, Endpoint], ...] = ()
         self._unopened: tuple[str, ...] = ()
+        self._let_go_of: set[str] = set()
         self._upkeep = parts.upkeep if parts is not None else NO_UPKEEP
 
     @property
@@ -109,9 +110,12 @@ class Instruments:
             self._declare(work)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Pass the last observation to each instrument."""
+        """Pass the last observation to each instrument. One that is lost has to let go."""
         for work in self._implementing("tell"):
             self._in_look(work, "tell", _method, work.instrument, "tell", snapshot)
+        for work in self._implementing("let_go"):
+            if self._host.why_lost(work.plugin, work.part("tell")):
+                self._let_go(work)
 
     def with_sections(self, snapshot: Snapshot) -> Snapshot:
         """Return *snapshot* with the instruments' sections. A too large section is a defect.
@@ -142,6 +146,20 @@ class Instruments:
             texts = self._in_look(work, "defects", _method, work.instrument, "defects", of=str)
             for text in (texts or ())[:MOST_DEFECTS]:
                 yield f"instrument {work.record.name}: {_one_line(text)}"
+
+    def let_go(self) -> None:
+        """Let all instruments let go, each as if its ``tell`` were set aside."""
+        for work in self._implementing("let_go"):
+            self._let_go(work)
+
+    def _let_go(self, work: _AtWork) -> None:
+        """Call ``let_go`` once, and again at the next look if it fails, until it is set aside."""
+        name = work.record.name
+        if name in self._let_go_of:
+            return
+        with suppress(PluginError):
+            self._call(work, "let_go", _method, work.instrument, "let_go")
+            self._let_go_of.add(name)
 
     def endpoints(self) -> Sequence[tuple[str, Endpoint]]:
         """Return the endpoints, each with its plugin's name."""

@@ -278,6 +278,13 @@ class OpenInstrument:
     def tell(self, snapshot: Snapshot) -> None:
         """Receive *snapshot*. Called after each observation."""
 
+    def let_go(self) -> None:
+        """Undo what only ``tell`` would undo, such as a limit. Called once ``tell`` is set aside.
+
+        ``tell`` is not called any more, and may still hang in the thread that was left behind.
+        The other methods are called as before, and ``close`` at the end.
+        """
+
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - for subclasses
         """Return the instrument's addition to *snapshot*, as JSON. None if it has none.
 

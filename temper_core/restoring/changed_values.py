@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+import threading
 from collections.abc import Collection
 from pathlib import Path
 
@@ -24,6 +25,7 @@ MOST_VALUES = 64
 LARGEST_VALUE_BYTES = 256
 LARGEST_RECORD_BYTES = 64 * 1024
 NOT_GIVEN_BACK = "the values in it are not given back"
+LET_GO = "the values were let go, and none is changed any more"
 CHANGED_SINCE = "another process has changed it since, so it stays"
 
 
@@ -58,13 +60,15 @@ class RecordFile:
 class ChangedValues:
     """The values of *holder* that an instrument changes, in *record* of its *state* directory.
 
-    Only one thread may use it.
+    Only one thread may use it. Another one may call ``let_go``.
     """
 
     def __init__(self, state: StateDirectory, record: RecordFile, holder: ValueHolder) -> None:
         self._state = state
         self._file = record
         self._holder = holder
+        self._is_let_go = False
+        self._writing = threading.Lock()  # never held while the record is written
         self._values: dict[str, ChangedValue] = {}
 
     @property
@@ -104,7 +108,7 @@ class ChangedValues:
         # After a kill before the second record, any value of the file may be this one.
         self._record(ChangedValue(path, before))
         try:
-            self._holder.write(path, value)
+            self._write(path, value)
             now = self._read(path)
             # A restoration that has begun meanwhile forbids this one.
             self._record(ChangedValue(path, before, now))
@@ -134,6 +138,24 @@ class ChangedValues:
             # A restoration removes the record, and a value that is back is never written again.
             self._values = {value.path: value for value in kept}
         return restored
+
+    def let_go(self) -> Restored:
+        """Give back every value that can be given back, and let none be changed any more.
+
+        It waits for no disk, and leaves the record as it is. So it works while another thread
+        hangs in ``set``. ``give_back_all`` then writes the record.
+        """
+        with self._writing:
+            self._is_let_go = True
+            restored, kept = give_back_each(tuple(self._values.values()), self._holder)
+            self._values = {value.path: value for value in kept}
+        return restored
+
+    def _write(self, path: str, value: str) -> None:
+        with self._writing:
+            if self._is_let_go:
+                raise MachineError(f"{path}: {LET_GO}")
+            self._holder.write(path, value)
 
     def _read(self, path: str) -> str:
         value = self._holder.read(path)

@@ -38,7 +38,8 @@ OpenDevices = Callable[[], AbstractContextManager[ValueHolder]]
 class DeviceValues(ChangedValues):
     """The values of *devices* that an instrument changes, recorded in its *state* directory.
 
-    Only one thread may use it. The instrument's ``Instrument.devices`` reaches the same devices.
+    Only one thread may use it. Another one may call ``let_go``. The instrument's
+    ``Instrument.devices`` reaches the same devices.
     """
 
     def __init__(self, state: StateDirectory, devices: ValueHolder) -> None:

@@ -38,7 +38,7 @@ class KernelFiles:
 class KernelValues:
     """The kernel's files that an instrument changes, recorded in its *state* directory.
 
-    Only one thread may use it.
+    Only one thread may use it. Another one may call ``let_go``.
     """
 
     def __init__(self, state: StateDirectory) -> None:
@@ -78,6 +78,14 @@ class KernelValues:
     def give_back_all(self) -> Restored:
         """Give back every value that can be given back. The record keeps the others."""
         return self._values.give_back_all()
+
+    def let_go(self) -> Restored:
+        """Give back every value that can be given back, and let none be changed any more.
+
+        It waits for no disk, and leaves the record as it is. So it works while another thread
+        hangs in ``change``. ``give_back_all`` then writes the record.
+        """
+        return self._values.let_go()
 
 
 def give_back_values(

@@ -139,6 +139,50 @@ def test_one_that_fails_is_set_aside_alone_and_still_closed_is_the_other(instrum
     assert lost.startswith("instrument bad, tell: ZeroDivisionError (test_instruments.py:")
 
 
+class Holder(Listener):
+    """An instrument that fails when it is told, and holds something that it has to let go."""
+
+    def __init__(self, context, let_go):
+        super().__init__(context, ZeroDivisionError())
+        self.calls = 0
+        self._let_go = let_go
+
+    def let_go(self):
+        self.calls += 1
+        self._let_go(self.calls)
+
+    def section(self, _snapshot):
+        return {"let_go": self.calls}
+
+
+def test_one_whose_tell_is_set_aside_lets_go_once_and_the_rest_of_it_goes_on(instruments_of):
+    instruments, opened = instruments_of(limits=lambda context: Holder(context, bool))
+    calls = []
+
+    for _ in range(5):
+        instruments.tell(make_snapshot())
+        calls.append(opened["limits"].calls)
+    section = instruments.with_sections(make_snapshot()).sections["limits"].content
+    instruments.close()
+
+    assert calls == [0, 0, 1, 1, 1]
+    assert section == {"let_go": 1}
+    assert opened["limits"].is_closed
+
+
+def test_one_that_fails_to_let_go_is_asked_again_at_the_next_look(instruments_of):
+    def fail_at_first(calls):
+        if calls == 1:
+            raise MachineError("not yet")
+
+    instruments, opened = instruments_of(limits=lambda context: Holder(context, fail_at_first))
+
+    for _ in range(6):
+        instruments.tell(make_snapshot())
+
+    assert opened["limits"].calls == 2
+
+
 def test_one_that_cannot_be_opened_is_named_and_the_others_go_on(instruments_of):
     def refusing(_context):
         raise MachineError("there is no cluster")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -155,6 +156,45 @@ def test_a_change_during_a_restoration_is_undone(made, limit):
         values.change(limit, "90")
 
     assert limit.read_text() == "150"
+
+
+class Hanging(InstrumentDirectory):
+    """A directory on a disk that hangs in the third write, that of the second change."""
+
+    def __init__(self, *place):
+        super().__init__(*place)
+        self.writes, self.hangs, self.answers = 0, threading.Event(), threading.Event()
+
+    def write(self, name, content):
+        self.writes += 1
+        if self.writes == 3:
+            self.hangs.set()
+            self.answers.wait()
+        return super().write(name, content)
+
+
+def test_values_are_let_go_while_the_disk_hangs_and_stay_so(made, limit):
+    disk = Hanging(made.state, "power", 1_000_000)
+    values, refused = KernelValues(disk), []
+    values.change(limit, "90")
+
+    def change_again():
+        with pytest.raises(MachineError, match="let go") as caught:
+            values.change(limit, "80")
+        refused.append(caught)
+
+    thread = threading.Thread(target=change_again)
+    thread.start()
+    disk.hangs.wait()
+    done = values.let_go()
+    during = limit.read_text()
+    disk.answers.set()
+    thread.join()
+
+    assert (done, during) == (Restored((f"{limit}: 150 again",)), "150")
+    assert (len(refused), limit.read_text()) == (1, "150")
+    values.give_back_all()
+    assert json.loads((disk.path / RECORD).read_text()) == {"values": []}
 
 
 def test_more_values_than_a_record_holds_are_refused(state, tmp_path):

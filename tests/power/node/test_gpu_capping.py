@@ -148,6 +148,22 @@ def test_the_record_is_written_before_the_limit(library, state):
     assert seen[0]["values"] == [{"path": PATH, "before": "350000", "now": None}]
 
 
+def test_at_the_end_every_limit_is_back_before_the_record_is_written(library, state, monkeypatch):
+    capping, _ = opened(library, state)
+    capping.apply(HALF)
+    seen, write = [], state.write
+
+    def note(name, content):
+        seen.append(library.limits())
+        return write(name, content)
+
+    monkeypatch.setattr(state, "write", note)
+    capping.close("the agent stops")
+
+    assert seen == [[350, 350]]
+    assert json.loads((state.path / RECORD).read_text()) == {"values": []}
+
+
 def test_the_next_agent_gives_back_what_a_crash_has_left(library, state):
     crashed, _ = opened(library, state)
     crashed.apply(HALF)

@@ -1,10 +1,8 @@
 """The instrument: what it publishes, when it caps, and how every limit comes back."""
 
-import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,6 +12,7 @@ from temper_plugin_power.node.families import FAMILIES
 from temper_plugin_power.node.instrument import PowerNode
 from temper_plugin_power.settings.node import NodeSettings
 from tests.power.node.rapl_tree import RaplTree, put
+from tests.power.node.twin_file import TwinFile
 
 ACTING = {"actuate": True, "interval": "1s"}
 
@@ -25,20 +24,9 @@ class Node:
         self.tree = RaplTree(folder / "sys", packages)
         self.folder = folder
         self.spec = folder / "spec/twin.json"
+        self.say = TwinFile(self.spec).say
         self.context = MadeContext(folder=folder)
         self.at_s = 100.0
-
-    def say(self, node="node-1", age_s=0, **cpu):
-        """Write the specification."""
-        self.spec.parent.mkdir(mode=0o700, exist_ok=True)
-        said_at = datetime.now(UTC) - timedelta(seconds=age_s)
-        twin = {
-            "kind": "NodeTwin",
-            "spec": {"nodeName": node, "profile": "eco", "cpu": cpu},
-            "status": {"lastUpdated": said_at.isoformat()},
-        }
-        self.spec.write_text(json.dumps(twin))
-        self.spec.chmod(0o600)
 
     def opened(self, **settings):
         paths = {"spec_file": str(self.spec), "powercap_path": str(self.tree.powercap)}

@@ -8,7 +8,7 @@ from pathlib import Path
 from attrs import frozen
 
 from temper_core import KernelValues, MachineError
-from temper_plugin_power.node.actions import NOT_ASKED, Action, LastActions
+from temper_plugin_power.node.actions import NOT_ASKED, Action, LastActions, let_go, restored
 from temper_plugin_power.node.energy import MICRO
 from temper_plugin_power.node.kernel_numbers import known_number
 from temper_plugin_power.node.limits import limit_of
@@ -38,6 +38,7 @@ class Capping:
         self._in_force: dict[Path, InForce] = {}
         self._last = LastActions()
         self._lock = -1
+        self._has_old_record = False
 
     @property
     def caps_watts(self) -> Mapping[str, float]:
@@ -82,9 +83,27 @@ class Capping:
         changed = [each for each in self._packages if each.limit in self._values.changed]
         return list(self._last.new(self._give_back(package, reason) for package in changed))
 
+    def let_go(self, reason: str) -> list[Action]:
+        """Give back every limit, and set none any more. Waits for no disk.
+
+        Another thread may hang in any other method meanwhile.
+        """
+        changed = [each for each in self._packages if each.limit in self._values.changed]
+        left = {Path(each.path): each for each in self._values.let_go().left}
+        self._has_old_record |= bool(changed)
+        failed = {path for path, each in left.items() if each.is_failure}
+        self._in_force = {path: self._in_force[path] for path in failed & self._in_force.keys()}
+        done = (let_go(each.name, left.get(each.limit), reason) for each in changed)
+        return list(self._last.new(done))
+
     def close(self, reason: str) -> list[Action]:
-        """Give back every limit, and release the lock."""
-        actions = self.lift(reason)
+        """Give back every limit, and release the lock.
+
+        All limits are back before the record is written, for the disk may hang.
+        """
+        actions = self.let_go(reason)
+        if self._has_old_record:
+            self._values.give_back_all()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -127,5 +146,4 @@ class Capping:
         except MachineError as error:
             return Action("error", package.name, str(error))
         self._in_force.pop(package.limit, None)
-        word = "the former limit" if is_back else "left as another process has set it"
-        return Action("restored", package.name, f"{word}: {reason}")
+        return restored(package.name, reason, is_back=is_back)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 
 from temper_core import Check, CheckState
+from temper_plugin_power.node.control import LET_GO
 from temper_plugin_power.node.kernel_numbers import read_number
 from temper_plugin_power.node.readings import why_unreadable
 from temper_plugin_power.node.zones import Powercap
@@ -13,6 +14,7 @@ READING, CAPPING, TWIN = "power readings", "power caps", "NodeTwin of the cluste
 GPU_CAPPING = "GPU power caps"
 NOT_NEEDED = "nothing else needs it"
 MOUNT = "on a host run the agent as root; in a cluster set agent.powercap of the chart to writable"
+RESTART = "`temper plugins --agent` names the cause; restart the agent"
 
 
 def power_checks(
@@ -33,8 +35,10 @@ def power_checks(
         yield _caps(powercap, message)
 
 
-def gpu_caps_check(problem: str) -> Check:
+def gpu_caps_check(problem: str, *, has_let_go: bool = False) -> Check:
     """Return whether the limits of GPUs can be set. *problem* is why not."""
+    if has_let_go:
+        return Check(GPU_CAPPING, CheckState.WARNING, LET_GO, RESTART)
     if not problem:
         return Check(GPU_CAPPING, CheckState.OK, "the limits of GPUs can be set by NVML")
     return Check(GPU_CAPPING, CheckState.UNKNOWN, f"not here: {problem}", NOT_NEEDED)
@@ -71,6 +75,8 @@ def _caps(powercap: Powercap, message: str) -> Check:
     blocked = [each.limit for each in powercap.packages if not os.access(each.limit, os.W_OK)]
     if blocked:
         return Check(CAPPING, CheckState.WARNING, f"{blocked[0]} is not writable", MOUNT)
+    if message == LET_GO:
+        return Check(CAPPING, CheckState.WARNING, message, RESTART)
     if message:
         remedy = "[plugins.power.node] names the file and its timeout"
         return Check(CAPPING, CheckState.WARNING, f"no cap is set: {message}", remedy)

@@ -25,6 +25,7 @@ NOT_ALONE = "another process of this host holds the limits"
 ONLY_OBSERVES = "not_asked"
 """The status' reason of an agent that was started to observe."""
 STOPPED = "the agent stops"
+LET_GO = "caps are not followed any more, because the look that sets them was set aside"
 
 
 Found = Callable[[], tuple[Mapping[str, Any] | None, str]]
@@ -32,10 +33,12 @@ Found = Callable[[], tuple[Mapping[str, Any] | None, str]]
 
 
 class Control:
-    """Follows the specification of the node. Only one thread may use it.
+    """Follows the specification of the node.
 
-    *found* returns a NodeTwin of the cluster. Without it a file is read. ``message`` is why no
-    limit is set, empty while the specification is followed. ``spec`` is what is followed.
+    Only one thread may use it. Another one may call ``let_go``.
+
+    *found* returns a NodeTwin of the cluster. Without it a file is read. ``spec`` is what is
+    followed.
     """
 
     def __init__(
@@ -56,7 +59,13 @@ class Control:
         self.capping = Capping(packages, self._values)
         self._has_packages = bool(packages)
         self._has_taken_over = False
-        self.message = OFF
+        self._message = OFF
+        self.has_let_go = False
+
+    @property
+    def message(self) -> str:
+        """Why no limit is set, empty while the specification is followed."""
+        return LET_GO if self.has_let_go else self._message
 
     @property
     def is_off(self) -> bool:
@@ -69,8 +78,14 @@ class Control:
         try:
             return self._turn(now, snapshot)
         except MachineError as error:
-            self.message = str(error)
+            self._message = str(error)
             return []
+
+    def let_go(self) -> list[Action]:
+        """Lift every limit for good, while ``turn`` may still hang in another thread."""
+        self.has_let_go = not self.is_off
+        self.spec = None
+        return self.capping.let_go(LET_GO)
 
     def close(self) -> list[Action]:
         """Lift every limit."""
@@ -79,19 +94,19 @@ class Control:
 
     def _turn(self, now: float, snapshot: Snapshot) -> list[Action]:
         if not self._may_have_left_something() and not self._settings.actuate:
-            self.message = OFF
+            self._message = OFF
             return []
         if not self._has_packages and not self._has_gpus():
-            self.message = "there is no package to cap, and no GPU"
+            self._message = "there is no package to cap, and no GPU"
             return []
         if not self.capping.is_alone():
-            self.message = NOT_ALONE
+            self._message = NOT_ALONE
             return []
         actions = self._take_over()
-        spec, self.message = self._spec(now, snapshot)
+        spec, self._message = self._spec(now, snapshot)
         self.spec = spec
         return actions + (
-            self.capping.lift(self.message) if spec is None else self.capping.apply(spec)
+            self.capping.lift(self._message) if spec is None else self.capping.apply(spec)
         )
 
     def _may_have_left_something(self) -> bool:

@@ -5,7 +5,14 @@ from collections.abc import Iterator, Mapping
 from attrs import frozen
 
 from temper_core import DeviceValues, MachineError, StateDirectory
-from temper_plugin_power.node.actions import AS_LOW, NOT_ASKED, Action, LastActions
+from temper_plugin_power.node.actions import (
+    AS_LOW,
+    NOT_ASKED,
+    Action,
+    LastActions,
+    let_go,
+    restored,
+)
 from temper_plugin_power.node.capping import MOST_DIFFERENCE
 from temper_plugin_power.node.gpu_limits import GpuLimits, limit_path
 from temper_plugin_power.node.nvml import Gpu, Nvml
@@ -70,8 +77,18 @@ class GpuCapping:
         return list(self._last.new(self._give_back(gpu, reason) for gpu in changed))
 
     def close(self, reason: str) -> list[Action]:
-        """Give back every limit, and disconnect."""
-        actions = self.lift(reason)
+        """Give back every limit, and disconnect.
+
+        All limits are back before the record is written, for the disk may hang.
+        """
+        recorded = self._values.recorded
+        changed = [gpu for gpu in self._nvml.gpus if limit_path(gpu) in recorded]
+        left = {each.path: each for each in self._values.let_go().left}
+        done = (let_go(gpu.name, left.get(limit_path(gpu)), reason) for gpu in changed)
+        actions = list(self._last.new(done))
+        self._in_force.clear()
+        if recorded:
+            self._values.give_back_all()
         self._nvml.close()
         return actions
 
@@ -105,8 +122,7 @@ class GpuCapping:
         except MachineError as error:
             return Action("error", gpu.name, str(error))
         self._in_force.pop(gpu.uuid, None)
-        word = "the former limit" if is_back else "left as another process has set it"
-        return Action("restored", gpu.name, f"{word}: {reason}")
+        return restored(gpu.name, reason, is_back=is_back)
 
 
 def gpu_limit(spec: CapSpec, gpu: Gpu, before_mw: int) -> tuple[int | None, str]:

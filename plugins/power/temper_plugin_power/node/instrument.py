@@ -17,7 +17,7 @@ from temper_core import (
 )
 from temper_plugin_power.node.actions import Action
 from temper_plugin_power.node.checks import gpu_caps_check, power_checks, twin_check
-from temper_plugin_power.node.control import OFF, STOPPED, Control
+from temper_plugin_power.node.control import LET_GO, OFF, STOPPED, Control
 from temper_plugin_power.node.control_status import NO_PACKAGES, Device, control_status
 from temper_plugin_power.node.families import NodePower, node_metrics
 from temper_plugin_power.node.gpu_worker import GpuWorker
@@ -115,6 +115,13 @@ class PowerNode(OpenInstrument):
                 self._record(self._gpu_caps.ask(control.spec, control.message))
             self._report()
 
+    def let_go(self) -> None:
+        """Lift the limits for good: nothing follows the specification any more."""
+        self._record(self._control.let_go())
+        if self._gpu_caps is not None:
+            self._record(self._gpu_caps.close(LET_GO))
+        self._report()
+
     def metrics(self) -> Iterable[Metric]:
         """Return the readings of the last window."""
         return node_metrics(self._context.node, self._seen, self._actions)
@@ -127,7 +134,7 @@ class PowerNode(OpenInstrument):
             caps_gpus=caps_gpus,
         )
         if self._gpu_caps is not None:
-            yield gpu_caps_check(self._gpu_caps.problem)
+            yield gpu_caps_check(self._gpu_caps.problem, has_let_go=self._control.has_let_go)
         if self._twin is not None:
             yield twin_check(self._twin.problem)
 
