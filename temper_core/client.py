@@ -59,12 +59,14 @@ def ask_agent(  # noqa: PLR0913 - one for each part of a request
     *before_tcp* is called if the request goes over TCP.
 
     Raises InputError if the agent refuses the request, MachineError if it fails on it, NoAgentError
-    (a MachineError) if no agent answers.
+    (a MachineError) if no agent answers. A refusal over TCP is a MachineError if a request that
+    acts was sent to the local socket before, whose agent may have carried it out.
     """
     import httpx2  # noqa: PLC0415 - slow
 
     server = (settings or _default_settings()).server
     failures: list[str] = []
+    is_sent = False
     for way in _ways(server):
         if before_tcp is not None and not way.socket:
             before_tcp()
@@ -76,12 +78,13 @@ def ask_agent(  # noqa: PLR0913 - one for each part of a request
                 request = client.build_request(
                     method, path, params=query, json=body, headers=headers
                 )
+                is_repeated, is_sent = is_sent, method != "GET"
                 response = _answer(client, request, largest_bytes or LARGEST_ANSWER_BYTES)
         except (httpx2.HTTPError, OSError) as error:
             failures.append(f"{way.name} ({_why(error)})")
             continue
         if response is not None:
-            return _said(response)
+            return _said_again(response, failures) if is_repeated else _said(response)
         failures.append(f"{way.name} (another program answers there)")
     raise _no_agent(failures)
 
@@ -280,6 +283,16 @@ def _said(response: "httpx2.Response") -> Any:  # noqa: ANN401 - any JSON
     if response.status_code < FIRST_SERVER_ERROR:
         raise InputError(message)
     raise MachineError(message)
+
+
+def _said_again(response: "httpx2.Response", failures: Sequence[str]) -> Any:  # noqa: ANN401 - JSON
+    """Return the answer to a request that an agent may have carried out already."""
+    try:
+        return _said(response)
+    except InputError as error:
+        raise MachineError(
+            f"{' or '.join(failures)} may have carried it out; over TCP {error}"
+        ) from error
 
 
 def _error_in(response: "httpx2.Response", *, is_json: bool) -> str:

@@ -77,6 +77,26 @@ def test_acting_over_tcp_with_a_token_that_is_gone_tells_what_is_missing(
     assert tcp_agent.address is not None
 
 
+def test_a_refusal_over_tcp_names_a_socket_that_may_have_carried_out_the_request(
+    node, tcp_agent, tmp_path, view, monkeypatch
+):
+    monkeypatch.setattr("temper_core.client.TIMEOUT_S", 0.3)
+    (tmp_path / "token").unlink()
+    server = node.settings.server
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(server.socket)
+        silent.listen()
+
+        why = rf"{server.socket} \(no answer .*\) may have carried it out; over TCP the agent answers"
+        with pytest.raises(MachineError, match=why):
+            ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
+        with pytest.raises(InputError, match="^the agent answers"):
+            ask_agent("/observe", {"top": "none"}, settings=node.settings)
+
+    assert view.requests == {}
+    assert tcp_agent.address is not None
+
+
 IMPOSTOR = """
 import os, socket, sys
 os.setuid(int(sys.argv[1]))
