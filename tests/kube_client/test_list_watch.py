@@ -372,6 +372,29 @@ def test_each_new_reason_is_logged_once_where_that_is_asked_for(server, follow):
     assert [entry["reason"][-9:] for entry in logs] == ["forbidden", "503: away"]
 
 
+def test_a_loss_after_an_orderly_end_is_logged_once(server, follow):
+    server.lists = [listing("a"), *[refusal(401, "Unauthorized")] * 3, listing("a")]
+    server.watches = [(200, {}, [bookmark("20")]), (200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        _, status = follow()
+        wait_until(lambda: status.lists == 2 and status.is_up, "the second watch")
+
+    assert [entry["event"] for entry in logs] == ["watch_lost"]
+    assert "401" in logs[0]["reason"]
+
+
+def test_an_orderly_end_before_a_watch_is_not_logged(server, follow):
+    server.lists = [listing("a")]
+    server.watches = [*[(200, {}, [bookmark("20")])] * 3, (200, {}, [HANG])]
+
+    with capture_logs() as logs:
+        follow()
+        wait_until(lambda: len(versions(server)) == 4, "the last watch")
+
+    assert logs == []
+
+
 def test_credentials_that_a_program_does_not_give_are_asked_for_again(server, follow, tmp_path):
     script = tmp_path / "tell"
     script.write_text('#!/bin/sh\n[ -e "$0.once" ] || { touch "$0.once"; exit 3; }\n' + ISSUES)

@@ -107,8 +107,8 @@ class Query:
 class ListWatch:
     """Runs from ``start`` to ``close``. It never raises, and retries until it is closed.
 
-    A lost watch is logged. With *logs_each_reason* each new reason of a failed retry or first
-    attempt is logged too.
+    A lost watch is logged once, at the first failure after it was up. With *logs_each_reason* each
+    new reason of a failed retry or first attempt is logged too.
     """
 
     def __init__(
@@ -130,6 +130,7 @@ class ListWatch:
         self._list_from = FROM_CACHE
         self._logs_each_reason = logs_each_reason
         self._logged_reason = ""
+        self._is_loss_unlogged = False
         self._connection: Connection | None = None
         self._began_at = math.inf
         self._closing = threading.Event()
@@ -231,11 +232,13 @@ class ListWatch:
         self._began_at = time.monotonic()
         self._logged_reason = ""
         self._status.began()
+        self._is_loss_unlogged |= self._status.is_up
         self._follower.status_changed()
 
     def _note(self, event: Json) -> None:
         was_up = self._status.is_up
         self._status.heard()
+        self._is_loss_unlogged = True
         if not was_up:
             self._follower.status_changed()
         kind, item = event.get("type"), event.get("object")
@@ -249,14 +252,13 @@ class ListWatch:
 
     def _ended(self, reason: str, at_least_s: float = 0.0, *, is_news: bool = True) -> float:
         """Record why the watch ended. Return the seconds to wait."""
-        was_up = self._status.is_up
         self._status.ended(reason)
         if self._closing.is_set():
             return 0.0
         self._was_steady()
         is_new = self._logs_each_reason and reason != self._logged_reason
-        if is_news and (was_up or is_new):
-            self._logged_reason = reason
+        if is_news and (self._is_loss_unlogged or is_new):
+            self._is_loss_unlogged, self._logged_reason = False, reason
             log.warning("watch_lost", resource=self._status.resource, reason=reason)
         self._follower.status_changed()
         return self._backoff.failed(at_least_s)
