@@ -3,7 +3,7 @@
 import base64
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -35,8 +35,9 @@ class Credentials:
     """The client's identity and the authorities that it trusts.
 
     Files are read for every connection, because they are replaced in place. ``*_data`` hold the
-    same contents from inside a kubeconfig. A ``program`` issues a token or a certificate.
-    ``impersonation`` are the headers of the user that the client acts as, if it is another.
+    same contents from inside a kubeconfig, which ``Access.current`` reads again. A ``program``
+    issues a token or a certificate. ``impersonation`` are the headers of the user that the client
+    acts as, if it is another.
     """
 
     token_file: str = ""
@@ -62,7 +63,7 @@ class Credentials:
 class Access:
     """One API server and one user. ``prefix`` is put before every path.
 
-    ``namespace`` is the default namespace.
+    ``namespace`` is the default namespace. ``renewed`` returns what the kubeconfig says now.
     """
 
     host: str
@@ -71,6 +72,11 @@ class Access:
     prefix: str = ""
     credentials: Credentials = Credentials()
     namespace: str = DEFAULT_NAMESPACE
+    renewed: "Callable[[], Access] | None" = field(default=None, eq=False, repr=False)
+
+    def current(self) -> "Access":
+        """Return the access for a new connection: a kubeconfig may have been replaced."""
+        return self if self.renewed is None else self.renewed()
 
     @property
     def name(self) -> str:

@@ -59,11 +59,11 @@ class Connection:
     """Sends requests to the API server. Failures are UnreachableError or RefusalError.
 
     A failing credential program raises MachineError. Token and certificates are read for each
-    connection, so that expired ones are replaced.
+    connection, so that expired ones are replaced. A connection whose user is refused is closed.
     """
 
     def __init__(self, access: Access, timeout_s: float = ANSWER_S) -> None:
-        self._access = access
+        self._source = self._access = access
         self._timeout_s = timeout_s
         self._http: HTTPConnection | None = None
         self._brake: socket.socket | None = None
@@ -225,10 +225,13 @@ class Connection:
     def _send(
         self, method: str, path: str, body: Json | None, media_type: str, accept: str
     ) -> HTTPResponse:
-        issued = self._access.credentials.issued()
         http = self._http
         if http is None or http.sock is None:  # the server closed it after its answer
+            self._access = self._source.current()
+            issued = self._access.credentials.issued()
             http = self._connect(issued)
+        else:
+            issued = self._access.credentials.issued()
         text = None if body is None else json.dumps(body).encode()
         headers = self._headers(issued, accept, media_type if text is not None else None)
         http.request(method, self._access.prefix + path, text, headers)
@@ -242,7 +245,9 @@ class Connection:
 
     def _refusal(self, response: HTTPResponse) -> RefusalError:
         text = response.read(LARGEST_REFUSAL_BYTES).decode(errors="replace")
-        if not response.isclosed():  # the unread rest would be taken for the next answer
+        # An unread rest would be taken for the next answer. Other credentials may need another
+        # connection.
+        if not response.isclosed() or response.status == UNAUTHORIZED:
             response.close()
             self.close()
         with suppress(ValueError, AttributeError, RecursionError):

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core import DocumentError, InputError, MachineError, parse_yaml, read_text
 from temper_kube.access import Access, access_of, in_cluster
+from temper_kube.renewal import Renewal, versions_of
 
 DEFAULT = "~/.kube/config"
 LARGEST_BYTES = 8 * 1024 * 1024
@@ -40,12 +41,12 @@ def find_access(
     """
     environment = os.environ if environment is None else environment
     if kubeconfig:
-        return _selected(_merged([kubeconfig]), context)
+        return _renewed([kubeconfig], context)
     paths = [path for path in str(environment.get("KUBECONFIG", "")).split(os.pathsep) if path]
     if paths:
         # Missing files are ignored if there are several.
         there = [path for path in paths if len(paths) == 1 or Path(path).exists()]
-        return _selected(_merged(there, ", ".join(paths)), context)
+        return _renewed(there, context, ", ".join(paths))
     pod_access = None if context else in_cluster(environment)
     if pod_access is not None:
         return pod_access
@@ -55,7 +56,7 @@ def find_access(
             f"no API server is known: {usual} does not exist, and this is not a pod of a cluster; "
             "name a kubeconfig with --kubeconfig or KUBECONFIG"
         )
-    return _selected(_merged([str(usual)]), context)
+    return _renewed([str(usual)], context)
 
 
 def read_kubeconfig(path: str) -> Access:
@@ -63,7 +64,32 @@ def read_kubeconfig(path: str) -> Access:
 
     A user with ``exec`` is refused, because no program may be run here.
     """
-    return _selected(_merged([path]), "", may_run=False)
+    return _renewed([path], "", may_run=False)
+
+
+def _renewed(
+    paths: Sequence[str], context: str, source: str = "", *, may_run: bool = True
+) -> Access:
+    """Return the access of *context*, which follows later changes of its files.
+
+    Without a name it is the current context of now: a later change of that would lead to another
+    cluster.
+    """
+    files = [_home(path) for path in paths]
+    versions = versions_of(files)
+    merged = _merged(paths, source)
+    access = _selected(merged, context, may_run=may_run)
+    chosen = context or merged.current
+
+    def again() -> Access:
+        return _selected(_merged(paths, source), chosen, may_run=may_run)
+
+    is_read_once = not versions  # the pipe of a shell
+    return (
+        access
+        if is_read_once
+        else evolve(access, renewed=Renewal(access, files, versions, again).now)
+    )
 
 
 def _merged(paths: Sequence[str], source: str = "") -> Merged:

@@ -70,13 +70,14 @@ def _content(connection: Connection, path: str, most_bytes: int) -> bytes:
 
 def _with_issued(access: Access) -> Access:
     """Return *access* with what its program has issued: no refusal makes the program run again."""
-    credentials = access.credentials
+    credentials = access.current().credentials
     if credentials.program is None:
         return access
     issued = credentials.issued()
     token, certificate = issued.token, issued.certificate
     return evolve(
-        access,
+        access.current(),
+        renewed=None,
         credentials=evolve(
             credentials, program=None, token_file="", token=token, certificate_data=certificate
         ),
