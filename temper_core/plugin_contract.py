@@ -193,6 +193,10 @@ class _NoSafeMode:
     def request(self, name: str, reason: str) -> None:
         """Take a request."""
 
+    def reason(self, name: str) -> str:  # noqa: ARG002 - of the protocol
+        """Return no reason."""
+        return ""
+
     def release(self, name: str) -> None:
         """Take a withdrawal."""
 

@@ -103,7 +103,11 @@ class MadeContext:
         charged: The parts that were charged. A charge without a part is an empty name.
         trials: The trial profiles, including released ones.
         has_neighbour: What ``is_beside_agent`` returns.
+<<<<<<< HEAD
         has_request: What ``is_safe_mode_requested`` returns.
+=======
+        standing_reason: What ``safe_mode_reason`` returns.
+>>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
 
     """
 
@@ -121,7 +125,11 @@ class MadeContext:
     charged: list[str] = field(factory=list)
     trials: list[MadeTrial] = field(factory=list)
     has_neighbour: bool = False
+<<<<<<< HEAD
     has_request: bool = False
+=======
+    standing_reason: str = ""
+>>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
     _state: InstrumentDirectory | None = None
     _processes: HelperProcesses = field(factory=HelperProcesses)
 
@@ -141,6 +149,10 @@ class MadeContext:
     def request_safe_mode(self, reason: str) -> None:
         """Call ``on_request``."""
         self.on_request(reason)
+
+    def safe_mode_reason(self) -> str:
+        """Return ``standing_reason``."""
+        return self.standing_reason
 
     def release_safe_mode(self) -> None:
         """Call ``on_release``."""

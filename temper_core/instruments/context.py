@@ -35,6 +35,10 @@ class SafeModeDoor(Protocol):
         """Request safe mode."""
         ...
 
+    def reason(self, name: str) -> str:
+        """Return the reason of the request for safe mode. Empty without one."""
+        ...
+
     def release(self, name: str) -> None:
         """Withdraw the request, and a request to restore."""
         ...
@@ -147,6 +151,10 @@ class Context:
     def request_safe_mode(self, reason: str) -> None:
         """Request safe mode in the instrument's name. It lasts over restarts until released."""
         self._parts.safe_mode.request(self._name, _reason(reason))
+
+    def safe_mode_reason(self) -> str:
+        """Return the reason of the instrument's own request. Empty without one."""
+        return self._parts.safe_mode.reason(self._name)
 
     def release_safe_mode(self) -> None:
         """Withdraw the request for safe mode, and a request to restore."""

@@ -25,6 +25,11 @@ class InstrumentRequests:
         self.restoration.withdraw(name)
         self.requests.add(name, reason)
 
+    def reason(self, name: str) -> str:
+        """Return the reason of the request for safe mode. Empty without one."""
+        request = self.requests.active().get(name)
+        return request.reason if request else ""
+
     def release(self, name: str) -> None:
         """Withdraw the request, and a request to restore."""
         self.restoration.withdraw(name)

@@ -207,6 +207,13 @@ class InstrumentContext(Protocol):
         """Request safe mode in the instrument's name. It outlasts restarts until released."""
         ...
 
+    def safe_mode_reason(self) -> str:
+        """Return the reason of the instrument's own request, which may be older than the agent.
+
+        Empty without a request.
+        """
+        ...
+
     def release_safe_mode(self) -> None:
         """Withdraw the request for safe mode, and a request to restore."""
         ...

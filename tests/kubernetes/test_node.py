@@ -10,7 +10,7 @@ from temper_core.testing import MadeContext, make_machine, make_pod, make_snapsh
 from temper_kube.access import Access
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
-from temper_plugin_kubernetes.node import NodeWatch
+from temper_plugin_kubernetes.node import NodeState, NodeWatch
 from temper_plugin_kubernetes.options import Options
 from tests.control_plane.cluster import pod, wait_until
 
@@ -23,6 +23,11 @@ SWITCH_S = 1.0
 def requests(tmp_path):
     """The agent's own memory of who asks for safe mode."""
     return SafeModeRequests(tmp_path / "safe-mode", tmp_path / "requests.json")
+
+
+def reason_of(requests):
+    request = requests.active().get("kubernetes")
+    return request.reason if request else ""
 
 
 @frozen
@@ -47,6 +52,7 @@ def accompany(requests):
             node,
             lambda reason: requests.add("kubernetes", reason),
             lambda: requests.withdraw("kubernetes"),
+            standing_reason=reason_of(requests),
         )
         given = evolve(Options(node=node, write_every_s=0.2), **options)
         account = Account()
@@ -79,7 +85,10 @@ def test_the_annotation_asks_for_safe_mode_within_a_second(
 
     wait_until(requests.active, "the request", SWITCH_S)
     reason = requests.active()["kubernetes"].reason
-    assert reason == "the node annotation temper.codes/safe-mode-requested=true is set"
+    uid = cluster.get("Node", node)["metadata"]["uid"]
+    assert reason == (
+        f"the node annotation temper.codes/safe-mode-requested=true is set (Node {uid})"
+    )
 
 
 @pytest.mark.parametrize("released", [None, "false", ""])
@@ -123,6 +132,27 @@ def test_a_request_that_was_withdrawn_while_no_agent_ran_is_released(
     accompany(access, node)
 
     assert requests.active() == {}
+
+
+def test_a_node_that_is_registered_anew_withdraws_nothing_until_it_says_so(
+    cluster, node, access, accompany, requests
+):
+    accompany(access, node)
+    cluster.annotate(node, safe_mode_requested="incident")
+    wait_until(requests.active, "the request")
+
+    cluster.without_node(node)
+    cluster.node(node)
+    wait_until(lambda: "former" in reason_of(requests), "the new object")
+    accompany(access, node)  # as after a restart
+    stands = reason_of(requests)
+    cluster.annotate(node, safe_mode_requested="false")
+
+    assert stands.startswith(
+        "the node annotation temper.codes/safe-mode-requested=incident was set on a former Node "
+        "object; annotate this one with temper.codes/safe-mode-requested=false to withdraw it"
+    )
+    wait_until(lambda: not requests.active(), "the release")
 
 
 def test_requests_of_others_are_left_alone(cluster, node, access, accompany, requests):
@@ -300,6 +330,6 @@ def test_a_node_that_cannot_be_read_changes_nothing(annotations):
     with capture_logs() as logs:
         watch.changed("MODIFIED", {"metadata": {"name": "n", "annotations": annotations}})
 
-    assert obeyed == [{"a": "b"}]
+    assert obeyed == [NodeState("1", {"a": "b"})]
     assert watch.now().annotations == {"a": "b"}
     assert [entry["event"] for entry in logs] == ["node_unreadable"]

@@ -58,7 +58,7 @@ def test_beside_an_agent_that_may_enforce_nothing_is_written(monkeypatch, is_bes
     )
     wishes = AnnotationRequests(context)
     annotations = {RESTORE: "now", "temper.codes/agent-mode": "enforcing"}
-    wishes.obey(annotations)
+    wishes.obey(NodeState("u", annotations))
     options = Options(node="one", write_every_s=0.05, events=False)
     writer = Writer(NOWHERE, options, Account(), lambda: NodeState("u", annotations), wishes)
 

@@ -3,15 +3,19 @@
 ``temper.codes/safe-mode-requested`` is the kill switch. ``temper.codes/restore-requested`` requests
 safe mode and restoring of the host. ``temper.codes/restored`` is the answer, with the time. While
 the request stands, a starting agent obeys it at once and writes nothing on the host.
+
+A request is one of a Node object. That object may be deleted and registered anew, by a cloud or a
+kubelet, without anybody's wish to withdraw the request: it stands until the new one has the key.
 """
 
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
 import structlog
-from attrs import frozen
+from attrs import evolve, frozen
 
 from temper_core import InstrumentContext, Restored
 from temper_plugin_kubernetes.annotations import (
@@ -21,6 +25,7 @@ from temper_plugin_kubernetes.annotations import (
     Annotations,
     Patch,
 )
+from temper_plugin_kubernetes.node import NodeState
 
 KILL_SWITCH = "temper.codes/safe-mode-requested"
 RESTORE = "temper.codes/restore-requested"
@@ -30,16 +35,42 @@ nothing more to the cluster, and stays in safe mode although the annotation is r
 REFUSALS = ("", "false", "no", "off", "0")
 """Values that count as no request. Every other value counts as one, to be safe."""
 LONGEST_VALUE = 100
+_REASON = re.compile(
+    r"the node annotation (?P<key>[^=]+)=(?P<value>.*) (?:is|was) set.* \(Node (?P<uid>[^()\s]+)\)",
+    re.DOTALL,
+)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @frozen
 class _Annotation:
-    """The annotation in force and its value. Empty without a request."""
+    """A key and its value, and the uid of the Node object that has it. Empty without a request.
+
+    With *is_former* another Node object has taken the place of that one.
+    """
 
     key: str = ""
     value: str = ""
+    uid: str = ""
+    is_former: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The request's reason. The kept one of an agent before is read by ``_of_reason``."""
+        asked = f"{self.key}={self.value[:LONGEST_VALUE]}"
+        node = f" (Node {self.uid})" if self.uid else ""
+        if self.is_former:
+            return (
+                f"the node annotation {asked} was set on a former Node object; "
+                f"annotate this one with {self.key}=false to withdraw it{node}"
+            )
+        return f"the node annotation {asked} is set{node}"
+
+    def outlasts(self, node: NodeState) -> bool:
+        """Whether *node* is another object, which does not mention the request."""
+        is_other = bool(self.uid and node.uid) and self.uid != node.uid
+        return is_other and self.key not in node.annotations
 
 
 class AnnotationRequests:
@@ -55,6 +86,7 @@ class AnnotationRequests:
         self._context = context
         self._answered = answered
         self._lock = threading.Lock()
+        self._asked: dict[str, _Annotation] | None = None
         self._obeyed: _Annotation | None = None
         self._done: dict[str, Patch] = {}
         self._is_leaving = False
@@ -69,9 +101,12 @@ class AnnotationRequests:
         """Whether another agent of the host answers, and writes to the Node."""
         return self._context.is_beside_agent()
 
-    def obey(self, annotations: Annotations) -> None:
-        """Apply the request in the annotations, if it has changed."""
-        annotation = _in_force(annotations)
+    def obey(self, node: NodeState) -> None:
+        """Apply the request in the annotations of *node*, if it has changed."""
+        if self._asked is None:
+            self._asked = _of_reason(self._context.safe_mode_reason())
+        self._asked = _requests(node, self._asked)
+        annotation = next(iter(self._asked.values()), _Annotation())
         if annotation == self._obeyed or self._is_leaving:
             return
         self._obeyed = annotation
@@ -80,9 +115,9 @@ class AnnotationRequests:
         if annotation.key == RESTORE:
             self._is_leaving = annotation.value == UNINSTALL
             log.warning("restore_requested", value=annotation.value[:LONGEST_VALUE])
-            self._context.restore(_reason(annotation), partial(self._note, annotation))
+            self._context.restore(annotation.reason, partial(self._note, annotation))
         elif annotation.key:
-            self._context.request_safe_mode(_reason(annotation))
+            self._context.request_safe_mode(annotation.reason)
         else:
             self._context.release_safe_mode()
 
@@ -109,17 +144,26 @@ class AnnotationRequests:
         self._answered()
 
 
-def _in_force(annotations: Annotations) -> _Annotation:
+def _requests(node: NodeState, before: Mapping[str, _Annotation]) -> dict[str, _Annotation]:
+    """Return the requests by their keys. The first one is in force."""
+    requests = {}
     for key in (RESTORE, KILL_SWITCH):
-        if value := _asked(annotations, key):
-            return _Annotation(key, value)
-    return _Annotation()
+        if value := _asked(node.annotations, key):
+            requests[key] = _Annotation(key, value, node.uid)
+        elif (former := before.get(key)) and former.outlasts(node):
+            requests[key] = evolve(former, is_former=True)
+    return requests
+
+
+def _of_reason(reason: str) -> dict[str, _Annotation]:
+    """Return the request with this *reason*. Empty if that names no Node object."""
+    matched = _REASON.fullmatch(reason)
+    if matched is None or matched["key"] not in (RESTORE, KILL_SWITCH):
+        return {}
+    key = matched["key"]
+    return {key: _Annotation(key, matched["value"], matched["uid"])}
 
 
 def _asked(annotations: Annotations, key: str) -> str:
     value = str(annotations.get(key, ""))
     return "" if value.strip().lower() in REFUSALS else value
-
-
-def _reason(annotation: _Annotation) -> str:
-    return f"the node annotation {annotation.key}={annotation.value[:LONGEST_VALUE]} is set"

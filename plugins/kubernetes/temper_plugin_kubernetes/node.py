@@ -22,7 +22,7 @@ class NodeState:
 
 
 class NodeWatch:
-    """Follows one node. *obey* is called with its annotations on each change.
+    """Follows one node. *obey* is called with its state on each change.
 
     *changed* is called after that. Both run on the watching thread. If the object cannot be read,
     the last annotations stay in force.
@@ -31,7 +31,7 @@ class NodeWatch:
     def __init__(
         self,
         name: str,
-        obey: Callable[[Mapping[str, str]], None],
+        obey: Callable[[NodeState], None],
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._name = name
@@ -70,8 +70,8 @@ class NodeWatch:
         except TypeError as error:
             log.warning("node_unreadable", node=self._name, reason=str(error))
             return
-        annotations = metadata.get("annotations") or {}
+        state = NodeState(str(metadata.get("uid", "")), metadata.get("annotations") or {})
         with self._lock:
-            self._state = NodeState(str(metadata.get("uid", "")), annotations)
-        self._obey(annotations)
+            self._state = state
+        self._obey(state)
         self._changed()

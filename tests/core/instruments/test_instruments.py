@@ -51,7 +51,15 @@ class Requests:
 
     def __init__(self, requests):
         self.request, self.release = requests.add, requests.withdraw
+<<<<<<< HEAD
         self.is_requested = lambda: bool(requests.active())
+=======
+        self._active = requests.active
+
+    def reason(self, name):
+        request = self._active().get(name)
+        return request.reason if request else ""
+>>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
 
 
 def parts_of(requests, folder):
@@ -107,10 +115,12 @@ def test_what_it_asks_for_stands_in_its_own_name_until_it_is_released(instrument
 
     context.request_safe_mode("the operator wants it")
     standing = {name: each.reason for name, each in requests.active().items()}
+    own = context.safe_mode_reason()
     context.release_safe_mode()
 
     assert context.node == "node-1"
     assert standing == {"cluster": "the operator wants it"}
+    assert (own, context.safe_mode_reason()) == ("the operator wants it", "")
     assert requests.active() == {}
 
 

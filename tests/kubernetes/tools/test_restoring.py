@@ -12,6 +12,7 @@ from temper_core.testing import MadeContext, make_snapshot
 from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.annotation_requests import AnnotationRequests as ObeyedWishes
 from temper_plugin_kubernetes.instrument import ClusterInstrument
+from temper_plugin_kubernetes.node import NodeState
 from temper_plugin_kubernetes.options import Options
 from tests.control_plane.cluster import wait_until
 from tests.kube_client.made_server import agent as made_agent
@@ -68,10 +69,9 @@ def test_the_annotation_has_the_host_restored_and_is_answered_with_the_time(
 
     answer = wait_until(lambda: cluster.annotations(node).get(DONE), "the answer")
     assert len(answer) == len("2026-11-21T10:00:00Z")
-    assert wishes.heard == [
-        "released",
-        "restore: the node annotation temper.codes/restore-requested=2026-11-21T10:00:00Z is set",
-    ]
+    uid = cluster.get("Node", node)["metadata"]["uid"]
+    reason = f"the node annotation {ASKED}=2026-11-21T10:00:00Z is set (Node {uid})"
+    assert wishes.heard == ["released", f"restore: {reason}"]
 
 
 def test_what_was_left_is_told_beside_the_answer(cluster, node, accompany):
@@ -98,11 +98,11 @@ def test_who_asks_for_the_same_again_waits_for_another_answer():
     asked, heard = {ASKED: "true"}, []
     context = MadeContext("one", print, lambda: None, lambda _reason, done: heard.append(done))
     wishes = ObeyedWishes(context)
-    wishes.obey(asked)
-    wishes.obey({})
+    wishes.obey(NodeState("u", asked))
+    wishes.obey(NodeState("u"))
     heard[0](NOTHING_LEFT)
     late = wishes.answer(asked)
-    wishes.obey(asked)
+    wishes.obey(NodeState("u", asked))
     heard[0](NOTHING_LEFT)
     early = wishes.answer(asked)
 
@@ -443,6 +443,18 @@ def test_annotations_that_remain_on_one_node_delay_no_other_node(made, ask):
     assert "its annotations remain: the API server refuses with status 403" in first
     assert second == "n2: restored"
     assert changed_nodes(made).count("/api/v1/nodes/n2") == 2
+
+
+def test_a_release_also_withdraws_the_request_of_a_former_node_object(made, ask):
+    message = f"kubernetes: the node annotation {ASKED}=now was set on a former Node object"
+    nodes = [made_node("n1", agent_message=message), made_node("n2", agent_message="ok")]
+    made.answers["/api/v1/nodes"] = listed(*nodes)
+    made.answers["/api/v1/nodes/n1"] = nodes[0]
+
+    done = ask("restore", "--all-nodes", "--release")
+
+    assert done.stdout == "n1: released; the agent works again\n"
+    assert made.bodies[-1] == {"metadata": {"annotations": {ASKED: "false"}}}
 
 
 def test_a_node_that_a_policy_keeps_delays_no_release(made, ask):

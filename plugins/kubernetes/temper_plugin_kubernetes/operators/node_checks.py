@@ -172,7 +172,7 @@ def modes(fleet: Fleet) -> Iterator[Finding]:
             "in safe mode on request",
             "`temper safe-mode status` on the node names the requester; "
             "kubectl annotate node NODE temper.codes/safe-mode-requested- releases the cluster's "
-            "request",
+            "request, and temper.codes/safe-mode-requested=false that of a former Node object",
             requested,
         )
 

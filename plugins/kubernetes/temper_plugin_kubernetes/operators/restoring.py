@@ -20,11 +20,13 @@ from temper_kube.list_pages import Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
 from temper_plugin_kubernetes.annotation_requests import KILL_SWITCH, RESTORE, UNINSTALL
-from temper_plugin_kubernetes.annotations import LEFT, PREFIX, RESTORED, STATUS
+from temper_plugin_kubernetes.annotations import LEFT, MESSAGE, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.node import NODES
 from temper_plugin_kubernetes.operators.fleet import read_agents
 
 FILES_MAY_REMAIN = "files may remain on the node: run `temper restore` there"
+WITHDRAWN = "false"
+"""Withdraws a request of a former Node object. It stays, for an agent that reads it later."""
 STEP_S = 0.2
 FOR_ALL = (UnreachableError, CredentialsError)
 """What ends the command: it is no matter of one node."""
@@ -180,13 +182,19 @@ def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Re
     outcomes = _Outcomes(tell)
     present = _chosen(api, names)
     for name, annotations in sorted(present.items()):
-        if RESTORE in annotations:
+        has_request = RESTORE in annotations
+        if has_request or _stands_from_former(annotations):
             with outcomes.refusals_of(name):
-                _patch(api, name, {RESTORE: None})
+                _patch(api, name, {RESTORE: None if has_request else WITHDRAWN})
                 outcomes.note(RestoreOutcome(name, "released"))
         elif names:
             outcomes.note(RestoreOutcome(name, "not_requested"))
     return outcomes.known
+
+
+def _stands_from_former(annotations: Mapping[str, str]) -> bool:
+    """Whether the agent obeys a request to restore of a former Node object."""
+    return f"{RESTORE}=" in annotations.get(MESSAGE, "")
 
 
 def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, str]]:
