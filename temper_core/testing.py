@@ -103,11 +103,8 @@ class MadeContext:
         charged: The parts that were charged. A charge without a part is an empty name.
         trials: The trial profiles, including released ones.
         has_neighbour: What ``is_beside_agent`` returns.
-<<<<<<< HEAD
         has_request: What ``is_safe_mode_requested`` returns.
-=======
         standing_reason: What ``safe_mode_reason`` returns.
->>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
 
     """
 
@@ -125,11 +122,8 @@ class MadeContext:
     charged: list[str] = field(factory=list)
     trials: list[MadeTrial] = field(factory=list)
     has_neighbour: bool = False
-<<<<<<< HEAD
     has_request: bool = False
-=======
     standing_reason: str = ""
->>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
     _state: InstrumentDirectory | None = None
     _processes: HelperProcesses = field(factory=HelperProcesses)
 

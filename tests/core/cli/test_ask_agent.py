@@ -87,10 +87,10 @@ def test_a_refusal_over_tcp_names_a_socket_that_may_have_carried_out_the_request
         silent.bind(server.socket)
         silent.listen()
 
-        why = rf"{server.socket} \(no answer .*\) may have carried it out; over TCP the agent answers"
+        why = rf"{server.socket} \(no answer .*\) may have carried it out; over TCP the agent"
         with pytest.raises(MachineError, match=why):
             ask_agent("/safe-mode", method="PUT", body={"requested": True}, settings=node.settings)
-        with pytest.raises(InputError, match="^the agent answers"):
+        with pytest.raises(InputError, match=r"^the agent answers"):
             ask_agent("/observe", {"top": "none"}, settings=node.settings)
 
     assert view.requests == {}

@@ -51,15 +51,12 @@ class Requests:
 
     def __init__(self, requests):
         self.request, self.release = requests.add, requests.withdraw
-<<<<<<< HEAD
         self.is_requested = lambda: bool(requests.active())
-=======
         self._active = requests.active
 
     def reason(self, name):
         request = self._active().get(name)
         return request.reason if request else ""
->>>>>>> e442fcf0 (Bind requests in annotations to the uid of their Node object)
 
 
 def parts_of(requests, folder):
