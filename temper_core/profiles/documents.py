@@ -10,7 +10,8 @@ from attrs import fields_dict
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.patterns import NO_ENGINE, count_problem
+from temper_core.patterns import NO_ENGINE
+from temper_core.profiles.document_bounds import excess, items_of
 from temper_core.profiles.match_reach import hidden, impossibilities
 from temper_core.profiles.tables import (
     GroupTable,
@@ -40,7 +41,7 @@ def parse_profile(text: str, source: str) -> WorkloadProfile:
     A profile that ``extends`` another is returned as a DerivedProfile. The node completes it,
     because only the node has all profiles.
     """
-    return _made(documents.parse_toml(text, source=source), source)
+    return profile_of(documents.parse_toml(text, source=source), source)
 
 
 def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> WorkloadProfile:
@@ -50,10 +51,11 @@ def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> Wor
         problems = [_by_name(problem, table) for problem in _problems(table)]
     if problems:
         raise DocumentError(source, [f"extends {child.extends!r}: {fault}" for fault in problems])
-    return _made(table, source)
+    return profile_of(table, source)
 
 
-def _made(table: Table, source: str) -> WorkloadProfile:
+def profile_of(table: Table, source: str) -> WorkloadProfile:
+    """Read the parsed *table* of a profile, as ``parse_profile`` does."""
     problems = _problems(table)
     if problems:
         raise DocumentError(source, problems)
@@ -74,10 +76,12 @@ def _made(table: Table, source: str) -> WorkloadProfile:
 
 
 def _problems(table: Table) -> list[str]:
-    """Return all problems of *table*, by path. Empty if it makes a valid profile."""
-    if problem := count_problem(list(_patterns(table))):
-        # They are compiled to be judged, which takes seconds for a thousand of them.
-        return [f"thread_groups: {problem}"]
+    """Return all problems of *table*, by path. Empty if it makes a valid profile.
+
+    The first bound on a number that it exceeds hides all others.
+    """
+    if problem := excess(table):
+        return [problem]
     problems: list[str] = []
     try:
         documents.fit(table, ProfileTable, source="")
@@ -108,8 +112,7 @@ def _item_misfits(fingerprint: object) -> Iterator[tuple[str, int, str]]:
     if not isinstance(fingerprint, Mapping):
         return
     for key in ("annotations", "versions"):
-        items = fingerprint.get(key)
-        for number, item in enumerate(items if isinstance(items, list | tuple) else ()):
+        for number, item in enumerate(items_of(fingerprint.get(key))):
             try:
                 documents.fit({key: [item]}, Fingerprint, source="")
             except DocumentError as error:
@@ -177,15 +180,6 @@ def _doubled(tables: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
             names.add(name)
 
 
-def _patterns(table: Mapping[str, Any]) -> Iterator[str]:
-    groups = table.get("thread_groups")
-    for group in groups if isinstance(groups, list | tuple) else ():
-        for match in _matches(group) if isinstance(group, Mapping) else ():
-            if isinstance(match, Mapping):
-                values = (match.get("comm_pattern"), match.get("title_pattern"))
-                yield from (value for value in values if isinstance(value, str))
-
-
 def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:
     """Return a group with its name and matches. None if they could not be read."""
     keys = {key: table[key] for key in ("name", "match") if key in table}
@@ -195,8 +189,7 @@ def _group_for_order(table: Mapping[str, Any]) -> ThreadGroup | None:
 
 
 def _matches(table: Mapping[str, Any]) -> list[Any]:
-    matches = table.get("match", [])
-    return list(matches) if isinstance(matches, list | tuple) else []
+    return items_of(table.get("match"))
 
 
 def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:

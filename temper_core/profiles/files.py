@@ -10,7 +10,8 @@ from attrs import evolve, frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.profiles.documents import parse_profile
+from temper_core.profiles.documents import profile_of
+from temper_core.profiles.tables import Table
 from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
 
 LARGEST_PROFILE_BYTES = 256 * 1024
@@ -181,13 +182,13 @@ def read_profile_text(path: Path) -> str:
 
 def read_profile(path: Path) -> Entry:
     """Read the profile at *path*. Return a failure with all its problems if it is invalid."""
-    text = ""
+    table: Table = {}
     try:
-        text = read_profile_text(path)
-        return LoadedProfile(parse_profile(text, str(path)), source=str(path), is_file=True)
+        table = documents.parse_toml(read_profile_text(path), source=str(path))
+        return LoadedProfile(profile_of(table, str(path)), source=str(path), is_file=True)
     except DocumentError as error:
         reason = "; ".join(error.problems)
-        return ProfileFailure(str(path), _id_in(text), reason, error.problems)
+        return ProfileFailure(str(path), _id_in(table), reason, error.problems)
 
 
 def _refuse(path: Path) -> None:
@@ -205,11 +206,7 @@ def _refuse_size(size: int, path: Path) -> None:
         raise DocumentError(str(path), [f"is larger than {LARGEST_PROFILE_BYTES} bytes"])
 
 
-def _id_in(text: str) -> str:
-    """Return the id of a profile, or "" if it cannot be read."""
-    try:
-        table = documents.parse_toml(text, source="profile")
-    except DocumentError:
-        return ""
+def _id_in(table: Table) -> str:
+    """Return the id of a profile, or "" if it has none."""
     identifier = table.get("id", "")
     return identifier if isinstance(identifier, str) else ""

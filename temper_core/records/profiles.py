@@ -25,9 +25,14 @@ LONGEST_EXPRESSION = 128
 Bounds = int | tuple[int, int]
 
 
+def entries_problem(count: int, most: int) -> str:
+    """Return that a list has too many entries. Empty if it may have as many."""
+    return f"has {count} entries, and may have {most}" if count > most else ""
+
+
 def _require_few(_: object, __: object, entries: Sequence[str]) -> None:
-    if len(entries) > MOST_SIGNS:
-        raise ValueError(f"has {len(entries)} entries, and may have {MOST_SIGNS}")
+    if problem := entries_problem(len(entries), MOST_SIGNS):
+        raise ValueError(problem)
 
 
 def _require_short(_: object, __: object, entries: Sequence[str]) -> None:

@@ -15,6 +15,8 @@ IDENTIFIER = matches_re(ID_PATTERN)
 LONGEST_COMM = 15
 MOST_MATCHES = 256
 """Of a profile. Each is compared with those before it, whenever the profile is read."""
+MOST_GROUPS = MOST_MATCHES + 1
+"""Of a profile: each but the last has a match."""
 LONGEST_FILE_NAME = 255
 """Bytes of the name of a file (NAME_MAX)."""
 LARGEST_AGE_S = 86_400
@@ -250,10 +252,17 @@ def group_problems(groups: Sequence[ThreadGroup]) -> Iterator[str]:
 def match_problem(groups: Sequence[ThreadGroup]) -> str:
     """Return why *groups* have too many matches, or patterns that cost too much. Empty if not."""
     matches = [match for group in groups for match in group.match]
-    if len(matches) > MOST_MATCHES:
-        return f"have {len(matches)} matches, and a profile may have {MOST_MATCHES}"
+    if problem := match_count_problem(len(matches)):
+        return problem
     patterns = [(match.comm_pattern, match.title_pattern) for match in matches]
     return cost_problem([pattern for pair in patterns for pattern in pair if pattern is not None])
+
+
+def match_count_problem(count: int) -> str:
+    """Return that *count* matches are too many for the groups of a profile. Empty if not."""
+    if count > MOST_MATCHES:
+        return f"have {count} matches, and a profile may have {MOST_MATCHES}"
+    return ""
 
 
 def doubled_name_problem(group: str) -> str:

@@ -192,7 +192,7 @@ LARGE = "(a|[b-y]|x?){1,900}"
     [
         ([f"^n{n}-" for n in range(MOST_PATTERNS)], None),
         ([f"^n{n}-" for n in range(MOST_PATTERNS + 1)], "at most 64 different patterns, not 65"),
-        ([f"{LARGE}{n}" for n in range(1_400)], "at most 64 different patterns, not 1400"),
+        ([f"{LARGE}{n}" for n in range(1_400)], "have 1400 matches, and a profile may have 256"),
         ([f"{LARGE}{n}" for n in range(4)], None),
         ([f"{LARGE}{n}" for n in range(5)], "instructions together, which is more than 16,384"),
     ],
