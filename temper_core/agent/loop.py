@@ -184,6 +184,8 @@ class Agent:
     def _next_pods(self, now: float) -> float:
         """Return when to read the pods again if no change of them is reported before."""
         parts, poll_s = self._parts, self._parts.settings.pods.poll_s
+        if parts.profiles.is_due:
+            return now
         if self._is_open:
             return now + poll_s
         rest_s = parts.pods.rest_s(poll_s)
@@ -218,8 +220,8 @@ class Agent:
         """
         changes = [source.taken() for source in (self._pod_news, self._profile_news)]
         is_due = now >= self._pods_due or self._basis != self._basis_now()
-        is_asked = bool(self._parts.profiles.reloads)
-        return self._parts.steering.sees_news(now) or is_due or is_asked or any(changes)
+        is_due |= self._parts.profiles.is_due
+        return self._parts.steering.sees_news(now) or is_due or any(changes)
 
     @contextmanager
     def _surviving(self, part: str) -> Iterator[None]:

@@ -13,6 +13,7 @@ from temper_core.engine.capabilities import Capabilities, capabilities_of
 from temper_core.engine.installed import find_installed
 from temper_core.errors import DocumentError, TemperError
 from temper_core.profiles.catalogue import ProfileCatalogue
+from temper_core.profiles.course import Steps, all_of
 from temper_core.profiles.documents import complete
 from temper_core.profiles.enabling import disabled_reason, unknown_ids
 from temper_core.profiles.engine_limits import engine_misfits
@@ -96,18 +97,22 @@ class Completion:
         Equal input returns the last catalogue: the agent calls this every half minute, and
         completing a profile takes tens of milliseconds.
         """
+        return all_of(self.steps(entries))
+
+    def steps(self, entries: Iterable[Entry]) -> Steps[ProfileCatalogue]:
+        """Do ``catalogue``, a profile at each step."""
         inputs = (tuple(entries), self.engine(), self.clock())
         if self._last is None or self._last.given != inputs:
-            self._last = _Last(inputs, self._completed(*inputs))
+            self._last = _Last(inputs, (yield from self._completed(*inputs)))
         return self._last.catalogue
 
     def _completed(
         self, entries: tuple[Entry, ...], capabilities: Capabilities, date: dt.date
-    ) -> ProfileCatalogue:
+    ) -> Steps[ProfileCatalogue]:
         failures = [entry for entry in entries if isinstance(entry, ProfileFailure)]
         loaded = tuple(entry for entry in entries if isinstance(entry, LoadedProfile))
         family = _Family(loaded, failures)
-        by_owner = self._outcomes(family, capabilities, failures)
+        by_owner = yield from self._outcomes(family, capabilities, failures)
         self._good = {owner: outcome.sound for owner, outcome in by_owner.items() if outcome.sound}
         completed = [item for outcome in by_owner.values() for item in outcome.sound]
         profiles = tuple(within_globs(_first_claims(completed, failures), failures))
@@ -126,11 +131,12 @@ class Completion:
 
     def _outcomes(
         self, family: "_Family", capabilities: Capabilities, failures: list[ProfileFailure]
-    ) -> dict[Owner, _Outcome]:
+    ) -> Steps[dict[Owner, _Outcome]]:
         grouped: defaultdict[Owner, list[_Outcome]] = defaultdict(list)
         for entry in family.loaded:
-            checked = _checked(family.of(entry), capabilities)
-            grouped[entry.source, entry.profile.id].append(checked)
+            outcome = yield from family.of(entry)
+            grouped[entry.source, entry.profile.id].append(_checked(outcome, capabilities))
+            yield
         return {
             owner: self._kept(owner, _together(outcomes), failures)
             for owner, outcomes in grouped.items()
@@ -156,8 +162,8 @@ class _Family:
     _known: dict[int, _Outcome] = field(factory=dict, init=False)
     _path: list[LoadedProfile] = field(factory=list, init=False)
 
-    def of(self, entry: LoadedProfile) -> _Outcome:
-        """Return the completed profiles of *entry*."""
+    def of(self, entry: LoadedProfile) -> Steps[_Outcome]:
+        """Return the completed profiles of *entry*, after a step for each."""
         if not isinstance(entry.profile, DerivedProfile):
             return _Outcome((entry,))
         if any(step is entry for step in self._path):
@@ -167,18 +173,18 @@ class _Family:
             return _Outcome(problems=(TOO_DEEP,))
         if id(entry) not in self._known:
             self._path.append(entry)
-            self._known[id(entry)] = self._completed(entry, entry.profile)
+            self._known[id(entry)] = yield from self._completed(entry, entry.profile)
             self._path.pop()
         return self._known[id(entry)]
 
-    def _completed(self, entry: LoadedProfile, child: DerivedProfile) -> _Outcome:
+    def _completed(self, entry: LoadedProfile, child: DerivedProfile) -> Steps[_Outcome]:
         parents = self._parents(entry, child)
         if not parents:
             return _Outcome(problems=(self._absence(child),))
         problems: list[str] = []
         bases: list[LoadedProfile] = []
         for parent in parents:
-            outcome = self.of(parent)
+            outcome = yield from self.of(parent)
             bases += outcome.sound
             if not outcome.sound:
                 problems += [f"extends {child.extends!r}: {item}" for item in outcome.problems]
@@ -194,6 +200,7 @@ class _Family:
             else:
                 lineage = (f"{base.profile.id} ({base.source})", *base.lineage)
                 sound.setdefault(made.machine_shape, evolve(entry, profile=made, lineage=lineage))
+            yield
         if len(sound) > MOST_VARIANTS:
             return _Outcome(problems=(f"would be for more than {MOST_VARIANTS} machine shapes",))
         return _Outcome(tuple(sound.values()), tuple(problems))

@@ -1,7 +1,9 @@
 """The node's profiles while the agent runs. Edits to files take effect at the next look."""
 
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import structlog
@@ -11,11 +13,16 @@ from temper_core.foreign_writers import foreign_writer
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.completion import Completion, FindEngine, newest_engine
+from temper_core.profiles.course import Course, Steps
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import shipped_profiles
-from temper_core.profiles.reloads import Reloads, reloaded
-from temper_core.records.profiles import LoadedProfile
+from temper_core.profiles.reloads import Reloaded, Reloads, reloaded
+from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.settings.models import Settings
+
+LONGEST_LOOK_S = 1.0
+"""Seconds that a look may hold the agent's loop, which meanwhile hears no request for safe mode."""
+UNREAD = "its profiles are still being read"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -25,6 +32,9 @@ class ProfileWatch:
 
     Plugins are called for their profiles at construction. *engine* is called at every look.
     *wake* has the loop take the next look soon.
+
+    A look takes about *longest_s* seconds at most. What it leaves is for the next looks, and the
+    former catalogue stays until all is read. At construction that is the profiles of plugins.
     """
 
     def __init__(
@@ -33,6 +43,9 @@ class ProfileWatch:
         host: PluginHost,
         engine: FindEngine = newest_engine,
         wake: Callable[[], object] = lambda: None,
+        *,
+        longest_s: float = LONGEST_LOOK_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.catalogue = ProfileCatalogue()
         self.reloads = Reloads(wake)
@@ -41,7 +54,17 @@ class ProfileWatch:
         self._watch = PathWatch(settings.profiles.directory, inside=True)
         self._host = host
         self._shipped = tuple(shipped_profiles(host))
+        self._asked: tuple[Future[Reloaded], ...] = ()
+        self._course = Course(self._steps, longest_s, clock)
         self.look()
+        if self._course.is_under_way:
+            unread = ProfileFailure(settings.profiles.directory, "", UNREAD)
+            self._follow(self._completion.catalogue((unread, *self._shipped)))
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to look although nothing changed: files are left, or a request waits."""
+        return self._course.is_under_way or bool(self.reloads)
 
     @property
     def is_heard(self) -> bool:
@@ -55,17 +78,27 @@ class ProfileWatch:
     def ask_again(self) -> None:
         """Ask plugins for their profiles that have not answered yet. The next look has them."""
         self._shipped = tuple(shipped_profiles(self._host, again=True))
+        self._course.restart()
 
     def look(self) -> bool:
-        """Read the changed files. Return whether the catalogue changed."""
+        """Read the changed files, or go on with it. Return whether the catalogue changed."""
+        catalogue = self._course.advance()
+        return catalogue is not None and self._follow(catalogue)
+
+    def _steps(self) -> Steps[ProfileCatalogue]:
         self._watch.arm()
-        asked = self.reloads.taken()
-        if asked:
+        if asked := self.reloads.taken():
+            self._asked += asked
             self._files.forget()
-        entries = (*self._files.look(), *self._shipped)
-        former, self.catalogue = self.catalogue, self._completion.catalogue(entries)
-        for request in asked:
-            request.set_result(reloaded(former, self.catalogue))
+        entries = yield from self._files.steps()
+        return (yield from self._completion.steps((*entries, *self._shipped)))
+
+    def _follow(self, catalogue: ProfileCatalogue) -> bool:
+        former, self.catalogue = self.catalogue, catalogue
+        if not self._course.is_under_way:
+            for request in self._asked:
+                request.set_result(reloaded(former, catalogue))
+            self._asked = ()
         if self.catalogue == former:
             return False
         _log_changes(former, self.catalogue)
@@ -76,11 +109,18 @@ def _log_changes(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
     for failure in catalogue.failures:
         if failure not in former.failures:
             log.warning("profile_not_loaded", source=failure.source, reason=failure.reason)
-    _log_loaded([loaded for loaded in catalogue.profiles if loaded not in former.profiles])
+    _log_loaded(_newer(former, catalogue))
     present = {(loaded.source, loaded.profile.id) for loaded in catalogue.profiles}
     for loaded in former.profiles:
         if (loaded.source, loaded.profile.id) not in present:
             log.info("profile_dropped", source=loaded.source, profile=loaded.profile.id)
+
+
+def _newer(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> list[LoadedProfile]:
+    known: defaultdict[str, list[LoadedProfile]] = defaultdict(list)
+    for loaded in former.profiles:
+        known[loaded.source].append(loaded)
+    return [loaded for loaded in catalogue.profiles if loaded not in known[loaded.source]]
 
 
 def _log_loaded(newer: Sequence[LoadedProfile]) -> None:

@@ -1,5 +1,6 @@
 """Observes this node as the agent does, without a running agent. Changes nothing."""
 
+import math
 from typing import Any
 
 from temper_core.decide.decider import Decider
@@ -32,7 +33,7 @@ class LocalNode:
         context = PodSourceContext(settings.pods, settings.workloads, machine, node=node)
         self._settings = settings
         self._host = load_host(settings, extra={builtin_plugin.NAME: builtin_plugin})
-        self._profiles = ProfileWatch(settings, self._host)
+        self._profiles = ProfileWatch(settings, self._host, longest_s=math.inf)
         self._pods = open_pod_source(self._host, settings.pods.source, context)
         self._decider = Decider(settings, machine, self._host, self._profiles.catalogue)
         self._plan: LayerPlan | None = None

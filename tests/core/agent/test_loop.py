@@ -114,6 +114,10 @@ class FakeProfiles:
     def fileno(self):
         return self.descriptor
 
+    @property
+    def is_due(self):
+        return bool(self.reloads)
+
     def look(self):
         has_news = bool(self.news) and self.news.pop(0)
         if has_news:
@@ -417,6 +421,25 @@ def test_a_request_to_reload_profiles_is_answered_although_nothing_is_due():
     agent.run()
 
     assert looks[:2] == [False, True]
+
+
+def test_profile_files_that_are_left_are_read_in_the_next_turns_without_a_sleep():
+    profiles, looks, slept_s = FakeProfiles(), [], []
+    agent, _, _ = agent_with(FakeDecider(decision()), steps=6, profiles=profiles)
+    agent._parts = evolve(agent._parts, settings=Settings(pods=PodSettings(poll_s=3600)))
+    agent._wake.wait = slept_s.append
+
+    def look():
+        looks.append(1)
+        profiles.reloads = ("left",) if len(looks) < 3 else ()
+        return False
+
+    profiles.look = look
+
+    agent.run()
+
+    assert len(looks) == 3
+    assert slept_s[0] == 0
 
 
 def test_a_plugin_that_answers_late_is_asked_and_decided_by_without_other_news():

@@ -1,5 +1,6 @@
 """The catalogue of a running agent: follows files, keeps what plugins ship, tells in the log."""
 
+import itertools
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from temper_core.errors import MachineError
-from temper_core.profiles import files
+from temper_core.profiles import completion, files
 from temper_core.profiles.watch import ProfileWatch
 from temper_core.settings.models import ProfileSettings, Settings
 from tests.patience import PATIENCE_S
@@ -15,11 +16,11 @@ from tests.patience import PATIENCE_S
 
 @pytest.fixture
 def watch_on(host, write):
-    def make(*plugins):
+    def make(*plugins, **more):
         for number, plugin in enumerate(plugins):
             host.add(plugin, f"plugin{number}")
         return ProfileWatch(
-            Settings(profiles=ProfileSettings(directory=str(write.directory))), host
+            Settings(profiles=ProfileSettings(directory=str(write.directory))), host, **more
         )
 
     return make
@@ -216,3 +217,102 @@ def test_a_loop_that_does_not_turn_is_an_error_and_reads_later(watch_on, write):
 
     assert ids(watch.catalogue) == ["one"]
     assert not watch.reloads
+
+
+@pytest.fixture
+def slow(watch_on, monkeypatch):
+    """Return a watch in whose looks there is time for one step, and the names of files it reads."""
+    names, read = [], files.read_profile
+    monkeypatch.setattr(files, "read_profile", lambda path: names.append(path.name) or read(path))
+
+    def make(*plugins):
+        return watch_on(*plugins, longest_s=1, clock=itertools.count().__next__), names
+
+    return make
+
+
+def looks_of(watch, names):
+    """Look until nothing is due. Return how many files each look read, and the ids after it."""
+    looks = []
+    while watch.is_due:
+        before = len(names)
+        watch.look()
+        looks.append((len(names) - before, ids(watch.catalogue)))
+    return looks
+
+
+def test_files_for_which_a_look_has_no_time_are_read_by_the_next_looks(slow, write, shipping):
+    for name in "abc":
+        write(f"{name}.toml", id=name)
+
+    watch, names = slow(shipping("web"))
+    at_start = watch.catalogue
+    looks = looks_of(watch, names)
+
+    assert ids(at_start) == ["web"]
+    assert [(each.source, each.reason) for each in at_start.failures] == [
+        (str(write.directory), "its profiles are still being read")
+    ]
+    assert names == ["a.toml", "b.toml", "c.toml"]
+    assert max(count for count, _ in looks) == 1
+    assert all(known == ["web"] for _, known in looks[:-1])
+    assert (ids(watch.catalogue), watch.catalogue.failures) == (["a", "b", "c", "web"], ())
+
+
+def test_profiles_in_force_stay_until_all_changed_files_are_read(slow, write):
+    for name in "abc":
+        write(f"{name}.toml", id=name)
+    watch, names = slow()
+    looks_of(watch, names)
+
+    for name in "abc":
+        write(f"{name}.toml", id=f"new-{name}")
+    watch.look()
+    looks = looks_of(watch, names)
+
+    assert all(known == ["a", "b", "c"] for _, known in looks[:-1])
+    assert looks[-1][1] == ["new-a", "new-b", "new-c"]
+
+
+def test_profiles_that_extend_others_are_completed_one_at_a_time(slow, write, monkeypatch):
+    completed, complete = [], completion.complete
+
+    def noting(child, *more):
+        completed.append(child.id)
+        return complete(child, *more)
+
+    monkeypatch.setattr(completion, "complete", noting)
+    write("a.toml", id="one")
+    for name in "bcd":
+        write(f"{name}.toml", f'id = "{name}"\nextends = "one"\n')
+
+    watch, _ = slow()
+    counts = []
+    while watch.is_due:
+        before = len(completed)
+        watch.look()
+        counts.append(len(completed) - before)
+
+    assert completed == ["b", "c", "d"]
+    assert max(counts) == 1
+
+
+def test_a_reload_that_takes_several_looks_is_answered_by_the_last(slow, write):
+    for name in "abc":
+        write(f"{name}.toml", id=name)
+    watch, names = slow()
+    looks_of(watch, names)
+    names.clear()
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(watch.reloads.ask, PATIENCE_S)
+        while not watch.reloads:
+            time.sleep(0.001)
+        watch.look()
+        is_early = asked.done()
+        looks_of(watch, names)
+        found = asked.result()
+
+    assert not is_early
+    assert names == ["a.toml", "b.toml", "c.toml"]
+    assert (found.profiles, found.changed) == (3, False)
