@@ -47,21 +47,23 @@ def parse_profile(text: str, source: str) -> WorkloadProfile:
 def complete(child: DerivedProfile, parent: WorkloadProfile, source: str) -> WorkloadProfile:
     """Return *child* completed from *parent*. Raise DocumentError if they clash."""
     table, problems = completed_table(child, parent)
+    judged = table
     if not problems:
-        problems = [_by_name(problem, table) for problem in _problems(table)]
+        judged, faults = _judged(table)
+        problems = [_by_name(fault, table) for fault in faults]
     if problems:
         raise DocumentError(source, [f"extends {child.extends!r}: {fault}" for fault in problems])
-    return profile_of(table, source)
+    return documents.fit(judged, WorkloadProfile, source=source)
 
 
 def profile_of(table: Table, source: str) -> WorkloadProfile:
     """Read the parsed *table* of a profile, as ``parse_profile`` does."""
-    problems = _problems(table)
+    judged, problems = _judged(table)
     if problems:
         raise DocumentError(source, problems)
     if "extends" not in table:
-        return documents.fit(table, WorkloadProfile, source=source)
-    written = documents.fit(table, ProfileTable, source=source)
+        return documents.fit(judged, WorkloadProfile, source=source)
+    written = documents.fit(judged, ProfileTable, source=source)
     return DerivedProfile(
         id=written.id,
         description=written.description or "",
@@ -75,13 +77,33 @@ def profile_of(table: Table, source: str) -> WorkloadProfile:
     )
 
 
-def _problems(table: Table) -> list[str]:
-    """Return all problems of *table*, by path. Empty if it makes a valid profile.
+def _judged(table: Table) -> tuple[Table, list[str]]:
+    """Return *table* with its sound matches as records, and all its problems, by path.
 
     The first bound on a number that it exceeds hides all others.
     """
     if problem := excess(table):
-        return [problem]
+        return table, [problem]
+    judged = _with_records(table)
+    return judged, _problems(judged)
+
+
+def _with_records(table: Table) -> Table:
+    """Return *table* with a record for each sound match, because each is fitted several times."""
+    groups = table.get("thread_groups")
+    if not isinstance(groups, list | tuple):
+        return table
+    return {**table, "thread_groups": [_with_matches(group) for group in groups]}
+
+
+def _with_matches(group: object) -> object:
+    if not isinstance(group, Mapping) or not _matches(group):
+        return group
+    made = [_piece(match, ThreadMatch) if match else None for match in _matches(group)]
+    return {**group, "match": [new or old for new, old in zip(made, group["match"], strict=True)]}
+
+
+def _problems(table: Table) -> list[str]:
     problems: list[str] = []
     try:
         documents.fit(table, ProfileTable, source="")
@@ -193,6 +215,9 @@ def _matches(table: Mapping[str, Any]) -> list[Any]:
 
 
 def _match_misfits(raw: object) -> Iterator[tuple[str, str]]:
+    if isinstance(raw, ThreadMatch):
+        yield from impossibilities(raw)
+        yield from _behaviour_misfits(raw.behaviour)
     if not isinstance(raw, Mapping):
         return
     match = _piece(_sound(raw, ThreadMatch), ThreadMatch) or ThreadMatch()

@@ -117,3 +117,17 @@ def test_the_first_group_that_takes_a_match_is_named():
     ]
 
     assert [*hidden(groups)] == [(3, "longer and any")]
+
+
+def test_each_match_of_a_sound_profile_is_structured_once(monkeypatch):
+    built, build = [], documents._build
+
+    def noting(kind, *more):
+        built.append(kind)
+        return build(kind, *more)
+
+    monkeypatch.setattr(documents, "_build", noting)
+
+    parse_profile(profile_with(MOST_MATCHES), "many.toml")
+
+    assert built.count(ThreadMatch) == MOST_MATCHES
