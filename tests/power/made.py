@@ -26,3 +26,20 @@ def a_profile(workload_class="standard", **changes):
         made["confidence"],
         made["hints"],
     )
+
+
+def term(*names, key="metadata.name", operator="In"):
+    """Return a term of a node affinity about the names of nodes."""
+    return {"matchFields": [{"key": key, "operator": operator, "values": list(names)}]}
+
+
+def affinity(terms):
+    """Return the spec of a pod that requires one of *terms* of its node."""
+    required = {"nodeSelectorTerms": terms}
+    node_affinity = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    return {"affinity": {"nodeAffinity": node_affinity}}
+
+
+def naming(node):
+    """Return the spec of a pod of a DaemonSet, as its controller writes it for *node*."""
+    return affinity([term(node)])

@@ -17,7 +17,7 @@ from temper_plugin_power.operating.guard import Cause, State
 from temper_plugin_power.operating.twin import Hardware
 from temper_plugin_power.settings.operator import CapSettings, OperatorSettings
 from temper_plugin_power.workloads.owners import Workload
-from tests.power.made import a_profile
+from tests.power.made import a_profile, naming
 
 CPU_LABEL = "feature.node.kubernetes.io/cpu-model.name"
 STATIC = OperatorSettings()
@@ -212,6 +212,7 @@ def test_nodes_without_a_record_are_families_of_their_own_and_stay():
         (a_pod("a", "n1"), a_profile(hints=None), Cause.NOT_MOVABLE),
         (a_pod("a", "n1"), a_profile(hints=()), None),
         (a_pod("a", "n1", owner="DaemonSet", reschedulable="false"), None, None),
+        (a_pod("a", "n1", spec=naming("n1"), reschedulable="false"), None, None),
         (a_pod("a", "n1", phase="Pending", reschedulable="false"), None, None),
         (a_pod("a", "n0", reschedulable="false"), None, None),
         (
@@ -275,6 +276,7 @@ def test_pods_that_may_be_moved_are_known():
         a_pod("says", "n1", reschedulable="true"),
         a_pod("silent", "n1"),
         a_pod("bound", "n1", owner="DaemonSet", reschedulable="true"),
+        a_pod("named", "n1", spec=naming("n1"), reschedulable="true"),
     ]
 
     (movable,) = plan_of(seen(pods=pods)).movable

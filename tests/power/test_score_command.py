@@ -20,6 +20,7 @@ from temper_plugin_power.placing.views import cluster_view
 from temper_plugin_power.resources.fields import number_at
 from temper_plugin_power.resources.reading import profile_at
 from temper_plugin_power.workloads.owners import Workload
+from tests.power.made import naming
 
 KEY = "joulie.io/power-profile"
 
@@ -126,6 +127,16 @@ def test_the_best_node_comes_first_and_those_that_refuse_last(tmp_path):
     assert head.split()[:2] == ["NODE", "SCORE"]
     assert [line.split()[:2] for line in lines] == [["good", "98"], ["far", "50"], ["eco", "83"]]
     assert lines[-1].endswith("rejected from eco/draining node (class from annotation)")
+
+
+def test_a_pod_that_can_be_nowhere_else_is_rejected_nowhere(tmp_path):
+    pod = a_pod(**{"workload-class": "performance"})
+    pod["spec"] |= naming("eco")
+
+    done = scored(tmp_path, pod, [a_twin("eco", "eco")], "--output", "json")
+
+    assert "rejected" not in rows(done)["eco"]
+    assert done.return_value == 0
 
 
 @pytest.mark.parametrize(

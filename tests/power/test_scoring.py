@@ -236,6 +236,8 @@ LABEL_REASON = (
         (a_pod("standard"), NodeView(label_profile="eco"), None),
         (a_pod(evicted_from="eco"), a_node("eco"), ECO_REASON.format("eviction")),
         (a_pod(evicted_from="performance"), a_node("eco"), None),
+        (evolve(a_pod("performance"), is_exempt=True), a_node("eco"), None),
+        (evolve(a_pod(evicted_from="eco"), is_exempt=True), a_node("draining"), None),
     ],
 )
 def test_only_performance_pods_are_kept_off_eco_and_draining_nodes(pod, node, reason):

@@ -12,6 +12,7 @@ from temper_plugin_power.extender.application import PowerExtender
 from temper_plugin_power.extender.cluster import Cluster
 from temper_plugin_power.extender.starting import rules_of
 from temper_plugin_power.settings.power import PowerSettings
+from tests.power.made import affinity, naming, term
 
 CLASS = "joulie.io/workload-class"
 NODE_LABEL = "joulie.io/power-profile"
@@ -78,6 +79,32 @@ def a_pod(workload_class=None, namespace="shop", owner="web", **annotations):
     }
     resources = {"requests": {"cpu": "1", "memory": "1Gi"}}
     return {"metadata": metadata, "spec": {"containers": [{"name": "a", "resources": resources}]}}
+
+
+def with_spec(pod, **fields):
+    """Return *pod* with more fields of its spec."""
+    return {**pod, "spec": {**pod["spec"], **fields}}
+
+
+def of_daemon_set(pod):
+    """Return *pod* with a reference to a DaemonSet, as anybody can write it."""
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "made-up", "controller": True}
+    return {**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}}
+
+
+EXEMPT = [
+    with_spec(of_daemon_set(a_pod("performance")), **naming("eco")),
+    with_spec(a_pod("performance"), **naming("eco")),
+    with_spec(a_pod(), priority=2_000_001_000, priorityClassName="system-node-critical"),
+    with_spec(a_pod("performance"), priority=2_000_000_000),
+]
+"""Performance pods that no node rejects."""
+CLAIMING = [
+    of_daemon_set(a_pod("performance")),
+    with_spec(a_pod("performance"), **affinity([term("eco"), term("performance")])),
+    with_spec(a_pod("performance"), priority=1_000_000_000),
+]
+"""Performance pods that only seem to be exempt."""
 
 
 def asked(*names, pod=None):

@@ -13,6 +13,8 @@ from temper_plugin_power.extender.reading import profile_of_object, twin_of_obje
 from temper_plugin_power.settings.extender import ExtenderSettings
 from temper_plugin_power.settings.power import PowerSettings
 from tests.power.extender.serving import (
+    CLAIMING,
+    EXEMPT,
     NODE_LABEL,
     a_pod,
     a_profile,
@@ -79,12 +81,27 @@ def test_a_performance_pod_is_kept_off_eco_and_draining_nodes(client, pod, sourc
         a_pod("standard"),
         a_pod(owner="other"),
         a_pod(namespace="another"),
+        *EXEMPT,
     ],
 )
 def test_any_other_pod_may_be_anywhere(client, pod):
     answer = client.post("/filter", json=asked(*EVERY, pod=pod)).json()
 
     assert answer == {"nodenames": list(EVERY)}
+
+
+@pytest.mark.parametrize("pod", EXEMPT)
+def test_a_whole_eco_node_takes_a_pod_that_is_needed_there(client, pod):
+    answer = client.post("/filter", json=asked_whole({"eco": {NODE_LABEL: "eco"}}, pod)).json()
+
+    assert [each["metadata"]["name"] for each in answer["nodes"]["items"]] == ["eco"]
+
+
+@pytest.mark.parametrize("pod", CLAIMING)
+def test_a_pod_that_claims_to_be_needed_is_rejected(client, pod):
+    answer = client.post("/filter", json=asked(*EVERY, pod=pod)).json()
+
+    assert answer["nodenames"] == TAKING
 
 
 def test_whole_nodes_are_answered_with_their_names_and_labels(client):

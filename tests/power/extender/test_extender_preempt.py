@@ -9,7 +9,15 @@ from temper_plugin_power.extender.cluster import Cluster
 from temper_plugin_power.extender.parts import SMALL_BYTES
 from temper_plugin_power.extender.reading import twin_of_object
 from temper_plugin_power.extender.victims import MOST_ANSWER, MOST_OF_NODE
-from tests.power.extender.serving import a_pod, a_twin, preempting, preempting_whole, serving
+from tests.power.extender.serving import (
+    CLAIMING,
+    EXEMPT,
+    a_pod,
+    a_twin,
+    preempting,
+    preempting_whole,
+    serving,
+)
 
 EVERY = {
     "performance": ["u1", "u2"],
@@ -38,8 +46,9 @@ def client():
 
 
 @pytest.mark.parametrize("question_of", [preempting, preempting_whole])
-def test_no_pod_is_evicted_where_the_filter_rejects(client, question_of):
-    answer = client.post("/preempt", json=question_of(EVERY)).json()
+@pytest.mark.parametrize("pod", [None, *CLAIMING])
+def test_no_pod_is_evicted_where_the_filter_rejects(client, question_of, pod):
+    answer = client.post("/preempt", json=question_of(EVERY, pod=pod)).json()
 
     assert answer == {"NodeNameToMetaVictims": preempting(TAKING)["NodeNameToMetaVictims"]}
 
@@ -57,6 +66,7 @@ def test_nodes_that_all_reject_leave_no_victims(client, question_of):
     [
         pytest.param(a_pod("standard"), id="a pod that may be anywhere"),
         pytest.param({"spec": {}}, id="a pod of which nothing is known"),
+        *(pytest.param(each, id="a pod that no node rejects") for each in EXEMPT),
         pytest.param(
             {**a_pod("performance"), "spec": {"containers": [{}] * 1001}},
             id="a pod that the filter refuses",

@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from temper_core import Container
 from temper_kube.list_pages import Json
 from temper_plugin_power.classifier.hints import Hints, read_hints
+from temper_plugin_power.operating.binding import is_bound_to_node
 from temper_plugin_power.operating.buckets import Bucket, explicit_bucket
 from temper_plugin_power.resources.fields import text_at, value_at
 from temper_plugin_power.resources.reading import CUT
@@ -15,7 +16,6 @@ from temper_plugin_power.workloads.owners import TEMPLATE_HASH, Workload, worklo
 from temper_plugin_power.workloads.pod_objects import measured_pod
 from temper_plugin_power.workloads.pods import MeasuredPod
 
-MIRROR = "kubernetes.io/config.mirror"
 HINT_KEYS = ("workload-class", "reschedulable", "cpu-sensitivity", "gpu-sensitivity")
 LABEL_KEYS = ("power-profile",)
 LONGEST_HINT = 64
@@ -82,7 +82,7 @@ def pod_reader(prefixes: tuple[str, ...]) -> Callable[[Json], KnownPod | None]:
         )
         spec = value_at(item, "spec") or {}
         owner = controller_of(item)
-        is_mirror = MIRROR in pod.annotations
+        kind = "" if owner is None else owner.kind
         return KnownPod(
             measured=evolve(measured, pod=known),
             workload=workload_of(pod),
@@ -90,7 +90,7 @@ def pod_reader(prefixes: tuple[str, ...]) -> Callable[[Json], KnownPod | None]:
             explicit=explicit_bucket(own, spec),
             phase=text_at(item, "status.phase"),
             is_deleting=bool(value_at(item, "metadata.deletionTimestamp")),
-            is_bound_to_node=is_mirror or (owner is not None and owner.kind == "DaemonSet"),
+            is_bound_to_node=is_bound_to_node(pod.annotations, kind, spec),
             owner=owner,
         )
 

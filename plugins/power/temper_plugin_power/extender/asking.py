@@ -10,6 +10,7 @@ from temper_plugin_power.classifier.hints import read_hints
 from temper_plugin_power.extender.cluster import Cluster, Owner
 from temper_plugin_power.extender.questions import texts
 from temper_plugin_power.placing.demands import demand_of
+from temper_plugin_power.placing.exempting import is_exempt
 from temper_plugin_power.placing.subjects import PodView
 from temper_plugin_power.resources.fields import flag_at, text_at, value_at
 from temper_plugin_power.standing import standing_of
@@ -48,7 +49,8 @@ def view_of(pod: Mapping[str, Any], cluster: Cluster, reading: Reading, now: flo
         workload.profile_name,
     )
     evicted_from = cluster.evicted_from(_first_owner(pod), now, reading.eviction_ttl_s)
-    return PodView(standing, demand_of(spec, standing.workload_class), evicted_from)
+    demand = demand_of(spec, standing.workload_class)
+    return PodView(standing, demand, evicted_from, is_exempt(spec))
 
 
 def _check_containers(spec: Mapping[str, Any]) -> None:

@@ -59,22 +59,29 @@ def _keeps_on_eco(operator: str, values: list[Any]) -> bool:
 
 def _expressions(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """Yield operator and values of each required node-affinity expression about the profile."""
-    affinity = _table(_table(spec, "affinity"), "nodeAffinity")
-    required = _table(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
-    for term in _tables(required, "nodeSelectorTerms"):
-        for expression in _tables(term, "matchExpressions"):
+    for term in required_terms(spec):
+        for expression in tables(term, "matchExpressions"):
             if expression.get("key") == PROFILE_KEY:
                 values = expression.get("values")
                 yield str(expression.get("operator")), values if isinstance(values, list) else []
 
 
-def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = table.get(key)
-    return value if isinstance(value, Mapping) else {}
+def required_terms(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the terms of the required node affinity. A node must match one of them."""
+    affinity = _table(_table(spec, "affinity"), "nodeAffinity")
+    yield from tables(
+        _table(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms"
+    )
 
 
-def _tables(table: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+def tables(table: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the tables of a list. Everything else is left out."""
     value = table.get(key)
     yield from (
         each for each in (value if isinstance(value, list) else ()) if isinstance(each, Mapping)
     )
+
+
+def _table(table: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = table.get(key)
+    return value if isinstance(value, Mapping) else {}

@@ -38,7 +38,7 @@ class NodePod:
     profile: PowerProfile | None = None
     """Of its workload."""
     is_bound_to_node: bool = False
-    """It belongs to a DaemonSet or mirrors a static pod, so that it cannot be anywhere else."""
+    """It cannot be anywhere else."""
 
 
 @frozen

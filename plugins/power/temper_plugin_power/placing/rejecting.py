@@ -11,7 +11,8 @@ REJECTED_BY_LABEL = "temper: performance pod rejected from eco node (label fallb
 def rejection(pod: PodView, node: NodeView) -> str | None:
     """Return why *node* does not take *pod*, None if it does. The age of the twin is no matter.
 
-    Only performance pods are rejected, and pods that were lately evicted from an eco node.
+    Only performance pods are rejected, and pods that were lately evicted from an eco node. Exempt
+    pods never are.
     """
     node_class = None if node.twin is None else node.twin.schedulable_class
     cause = rejection_cause(node_class, node.label_profile)
@@ -20,7 +21,8 @@ def rejection(pod: PodView, node: NodeView) -> str | None:
 
 def is_filtered(pod: PodView) -> bool:
     """Whether some nodes do not take *pod*."""
-    return pod.standing.workload_class == "performance" or pod.evicted_from == "eco"
+    is_performance = pod.standing.workload_class == "performance"
+    return not pod.is_exempt and (is_performance or pod.evicted_from == "eco")
 
 
 def rejection_cause(node_class: str | None, label_profile: str) -> str | None:

@@ -36,6 +36,8 @@ class PodView:
     demand: PodDemand
     evicted_from: str | None = None
     """The class of the node that its owner was lately evicted from."""
+    is_exempt: bool = False
+    """No node rejects it."""
 
 
 @frozen

@@ -12,6 +12,7 @@ from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.defaults import MIN_CONFIDENCE
 from temper_plugin_power.operating.buckets import PROFILE_KEY
 from temper_plugin_power.placing.demands import demand_of
+from temper_plugin_power.placing.exempting import is_exempt
 from temper_plugin_power.placing.subjects import NodeView, PodView
 from temper_plugin_power.resources.reading import (
     age_s,
@@ -40,7 +41,8 @@ class ClusterView:
         hints = read_hints(pod.annotations, pod.labels)
         profile = self.profiles.get(workload)
         standing = standing_of(hints, profile, min_confidence, workload.profile_name)
-        return PodView(standing, demand_of(spec, standing.workload_class))
+        demand = demand_of(spec, standing.workload_class)
+        return PodView(standing, demand, is_exempt=is_exempt(spec))
 
 
 def cluster_view(objects: Iterable[object], now: datetime) -> ClusterView:
