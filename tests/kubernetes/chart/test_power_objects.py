@@ -89,7 +89,7 @@ def test_the_documented_configuration_is_that_of_the_chart(power):
 
     for found, described in zip(extenders(power), documented["extenders"], strict=True):
         assert found["urlPrefix"] == described["urlPrefix"].replace(".temper.", ".elsewhere.")
-        for key in ("weight", "ignorable", "nodeCacheCapable", "prioritizeVerb"):
+        for key in ("weight", "ignorable", "nodeCacheCapable", "prioritizeVerb", "httpTimeout"):
             assert found[key] == described[key]
         for key in ("filterVerb", "preemptVerb"):
             assert found.get(key) == described.get(key)

@@ -92,7 +92,7 @@ extenders:
     nodeCacheCapable: true
     # Without an answer pods are placed as if there were no extender.
     ignorable: true
-    httpTimeout: 2s
+    httpTimeout: 1s
   {{- with include "temper.powerExtender.configuration" . }}
   {{- trim . | nindent 2 }}
   {{- end }}

@@ -18,7 +18,7 @@
   nodeCacheCapable: true
   # Without an answer pods are placed as if there were no extender.
   ignorable: true
-  httpTimeout: 2s
+  httpTimeout: 1s
   {{- if $tls.existingSecret }}
   enableHTTPS: true
   tlsConfig:
