@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 
@@ -13,7 +14,6 @@ from temper_kube.api_server import METADATA, ApiServer
 from temper_kube.failures import (
     CredentialsError,
     ForbiddenError,
-    NotFoundError,
     UnreachableError,
 )
 from temper_kube.list_pages import Json
@@ -23,6 +23,7 @@ from temper_plugin_kubernetes.annotation_requests import KILL_SWITCH, RESTORE, U
 from temper_plugin_kubernetes.annotations import LEFT, MESSAGE, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.node import NODES
 from temper_plugin_kubernetes.operators.fleet import read_agents
+from temper_plugin_kubernetes.operators.node_patches import Change, NodePatches
 
 FILES_MAY_REMAIN = "files may remain on the node: run `temper restore` there"
 WITHDRAWN = "false"
@@ -111,26 +112,21 @@ class _Answers:
 
     def replaced(self, items: Iterable[Json]) -> None:
         """Replace all nodes."""
-        nodes = list(items)
-        self.annotations = {}
-        for item in nodes:
-            self._saw(item)
+        # At once: a node that is not there yet would count as deleted.
+        self.annotations = dict(map(_annotated, items))
+        self.changed_at.set()
 
     def changed(self, kind: str, item: Json) -> None:
         """Record a change of a node."""
         if kind == "DELETED":
             self.annotations.pop(item["metadata"]["name"], None)
-            self.changed_at.set()
         else:
-            self._saw(item)
+            name, annotations = _annotated(item)
+            self.annotations[name] = annotations
+        self.changed_at.set()
 
     def status_changed(self) -> None:
         """Nothing depends on whether the watch is up."""
-
-    def _saw(self, item: Json) -> None:
-        metadata = item["metadata"]
-        self.annotations[metadata["name"]] = metadata.get("annotations") or {}
-        self.changed_at.set()
 
 
 def restore_nodes(
@@ -153,43 +149,48 @@ def restore_nodes(
     present = _chosen(api, names)
     agents = _with_agents(api, namespace)
     outcomes = _Outcomes(tell)
-    waiting: set[str] = set()
     value = UNINSTALL if is_uninstall else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     asking = {RESTORE: value, RESTORED: None, LEFT: None}
+    changes: dict[str, Change] = {}
     for name, annotations in sorted(present.items()):
         has_agent = name in agents if agents is not None else STATUS in annotations
-        if not has_agent and not _removable(annotations):
-            outcomes.note(RestoreOutcome(name, "nothing"))
-            continue
-        with outcomes.refusals_of(name):
-            if has_agent and _patch(api, name, asking):
-                waiting.add(name)
-            elif not has_agent:
-                outcomes.note(_without_agent(api, name, annotations))
+        changes[name] = asking if has_agent else dict.fromkeys(_removable(annotations))
     answers = _Answers(value)
-    for name, state, detail in _awaited(api, waiting, answers, timeout_s):
-        outcome = RestoreOutcome(
-            name, state, _with_advice(state, detail, is_uninstall=is_uninstall)
-        )
-        if is_uninstall:
-            outcome = _cleaned(api, outcome, answers.of(name) | asking.keys())
-        outcomes.note(outcome)
+    with NodePatches(api.access) as patches:
+        waiting = _asked(patches, changes, asking, outcomes)
+        for told in _awaited(api, waiting, answers, timeout_s):
+            restored = [
+                RestoreOutcome(name, state, _with_advice(state, detail, is_uninstall=is_uninstall))
+                for name, state, detail in told
+            ]
+            cleaned = _cleaned(patches, restored, answers) if is_uninstall else restored
+            for outcome in cleaned:
+                outcomes.note(outcome)
     return outcomes.known
 
 
 def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[RestoreOutcome]:
     """Withdraw the request, so that the agents work again."""
     outcomes = _Outcomes(tell)
-    present = _chosen(api, names)
-    for name, annotations in sorted(present.items()):
-        has_request = RESTORE in annotations
-        if has_request or _stands_from_former(annotations):
-            with outcomes.refusals_of(name):
-                _patch(api, name, {RESTORE: None if has_request else WITHDRAWN})
-                outcomes.note(RestoreOutcome(name, "released"))
-        elif names:
-            outcomes.note(RestoreOutcome(name, "not_requested"))
+    present = sorted(_chosen(api, names).items())
+    changes = {name: _withdrawal(annotations) for name, annotations in present}
+    with NodePatches(api.access) as patches:
+        answers = patches.made({name: change for name, change in changes.items() if change})
+        for name, change in changes.items():
+            if change:
+                with outcomes.refusals_of(name):
+                    next(answers).result()
+                    outcomes.note(RestoreOutcome(name, "released"))
+            elif names:
+                outcomes.note(RestoreOutcome(name, "not_requested"))
     return outcomes.known
+
+
+def _withdrawal(annotations: Mapping[str, str]) -> Change:
+    """Return the change that withdraws the request of a node, empty if it has none."""
+    if RESTORE in annotations:
+        return {RESTORE: None}
+    return {RESTORE: WITHDRAWN} if _stands_from_former(annotations) else {}
 
 
 def _stands_from_former(annotations: Mapping[str, str]) -> bool:
@@ -197,12 +198,34 @@ def _stands_from_former(annotations: Mapping[str, str]) -> bool:
     return f"{RESTORE}=" in annotations.get(MESSAGE, "")
 
 
+def _asked(
+    patches: NodePatches, changes: Mapping[str, Change], asking: Change, outcomes: _Outcomes
+) -> set[str]:
+    """Make the *changes*. Return the nodes whose agents were asked. An empty change is none."""
+    waiting = set()
+    answers = patches.made({name: change for name, change in changes.items() if change})
+    for name, change in changes.items():
+        if not change:
+            outcomes.note(RestoreOutcome(name, "nothing"))
+            continue
+        with outcomes.refusals_of(name):
+            exists = next(answers).result()
+            if change is not asking:
+                outcomes.note(RestoreOutcome(name, "no_agent", FILES_MAY_REMAIN))
+            elif exists:
+                waiting.add(name)
+    return waiting
+
+
+def _annotated(node: Json) -> tuple[str, Mapping[str, str]]:
+    """Return the name of a node, and its annotations."""
+    metadata = node["metadata"]
+    return metadata["name"], metadata.get("annotations") or {}
+
+
 def _chosen(api: ApiServer, names: Collection[str]) -> dict[str, Mapping[str, str]]:
     """Return the annotations of the chosen nodes."""
-    annotations_by_node = {
-        node["metadata"]["name"]: node["metadata"].get("annotations") or {}
-        for node in api.list(NODES, accept=METADATA)
-    }
+    annotations_by_node = dict(map(_annotated, api.list(NODES, accept=METADATA)))
     strangers = sorted(set(names) - set(annotations_by_node))
     if strangers:
         meant = did_you_mean(strangers[0], annotations_by_node) if len(strangers) == 1 else ""
@@ -229,16 +252,24 @@ def _ensure_exists(api: ApiServer, namespace: str) -> None:
             raise InputError(f"there is no namespace {namespace}: name Temper's with --namespace")
 
 
-def _without_agent(api: ApiServer, name: str, annotations: Mapping[str, str]) -> RestoreOutcome:
-    """Remove a former agent's annotations from the Node object."""
-    _patch(api, name, dict.fromkeys(_removable(annotations)))
-    return RestoreOutcome(name, "no_agent", FILES_MAY_REMAIN)
+def _cleaned(
+    patches: NodePatches, outcomes: Iterable[RestoreOutcome], answers: _Answers
+) -> Iterator[RestoreOutcome]:
+    """Remove the agents' annotations from the Node objects. Yield each outcome with what remains.
+
+    The request and the answer are removed, whether the watch has shown them or not.
+    """
+    asked = {RESTORE, RESTORED, LEFT}
+    by_node = {each.node: each for each in outcomes}
+    changes = {name: dict.fromkeys(_removable(answers.of(name) | asked)) for name in by_node}
+    for outcome, removal in zip(by_node.values(), patches.made(changes), strict=True):
+        yield _with_remains(outcome, removal)
 
 
-def _cleaned(api: ApiServer, outcome: RestoreOutcome, annotations: Iterable[str]) -> RestoreOutcome:
-    """Remove an agent's annotations from its Node object. Return the outcome with what remains."""
+def _with_remains(outcome: RestoreOutcome, removal: Future[bool]) -> RestoreOutcome:
+    """Return the outcome of a node, and of the *removal* of its annotations."""
     try:
-        _patch(api, outcome.node, dict.fromkeys(_removable(annotations)))
+        removal.result()
     except FOR_ALL:
         raise
     except MachineError as error:
@@ -254,19 +285,10 @@ def _removable(annotations: Iterable[str]) -> list[str]:
     return [key for key in annotations if key.startswith(PREFIX) and key != KILL_SWITCH]
 
 
-def _patch(api: ApiServer, name: str, change: Mapping[str, str | None]) -> bool:
-    """Change annotations. Return whether the node still exists."""
-    try:
-        api.patch(f"{NODES}/{name}", {"metadata": {"annotations": change}})
-    except NotFoundError:
-        return False
-    return True
-
-
 def _awaited(
     api: ApiServer, waiting: set[str], answers: _Answers, timeout_s: float
-) -> Iterable[tuple[str, str, str]]:
-    """Yield (node, state, detail) for each answer, and after the time-out for the other nodes."""
+) -> Iterator[list[tuple[str, str, str]]]:
+    """Yield lists of (node, state, detail) with answers, and last the nodes without one."""
     if not waiting:
         return
     status = WatchStatus("nodes")
@@ -277,14 +299,13 @@ def _awaited(
         while waiting and time.monotonic() < deadline:
             answers.changed_at.wait(STEP_S)
             answers.changed_at.clear()
-            for name, state, detail in _answered(waiting, answers, status):
-                waiting.discard(name)
-                yield name, state, detail
+            told = _answered(waiting, answers, status)
+            waiting.difference_update(name for name, _, _ in told)
+            yield told
     finally:
         watch.close()
     why = f"within {timeout_s:g} s" if status.has_listed.is_set() else status.reason
-    for name in sorted(waiting):
-        yield name, "unanswered", why
+    yield [(name, "unanswered", why) for name in sorted(waiting)]
 
 
 def _answered(
