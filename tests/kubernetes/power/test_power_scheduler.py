@@ -15,6 +15,7 @@ from tests.density.placement.yard import TEMPER, free_port
 from tests.kubernetes.power.yard import PowerYard, documented_extender, put_twin
 from tests.power.extender.certificate_pair import certificate_pair
 from tests.power.extender.serving import CLASS
+from tests.power.made import naming
 
 BY_TLS = "temper-by-tls"
 BY_OBJECTS = "temper-by-objects"
@@ -166,13 +167,14 @@ def filled(yard, names, tier):
     return [yard.submit_pod(each) for each in pods]
 
 
-def critical_pod(yard, workload_class, scheduler):
+def critical_pod(yard, workload_class, scheduler, **spec):
     """Make a critical pod that no filled node has room for. Return it."""
     wanted = pod(unique("critical"), None, "shop", cpu="10", annotations={CLASS: workload_class})
     wanted["spec"] |= {
         "priorityClassName": PRIORITIES[Tier.CRITICAL][0],
         "schedulerName": scheduler,
         "nodeSelector": {"yard": yard.label},
+        **spec,
     }
     return yard.submit_pod(wanted)
 
@@ -212,6 +214,22 @@ def test_no_pod_is_evicted_for_a_performance_pod_on_nodes_that_reject_it(power_y
     assert len(before) == len(batch)
     assert len(left()) == len(batch) - 1
     assert "nominatedNodeName" not in unplaced(power_yard, performance)
+
+
+@pytest.mark.parametrize("node_class", ["eco", "draining"])
+def test_a_performance_pod_that_can_be_nowhere_else_runs_on_its_full_node(power_yard, node_class):
+    """The lower pod is evicted for it, and the filter takes it afterwards."""
+    names = made(power_yard, {"one": "performance", "two": node_class})
+    (batch,) = filled(power_yard, [names["two"]], Tier.NORMAL)
+
+    bound = critical_pod(power_yard, "performance", "temper-scheduler", **naming(names["two"]))
+
+    placed_on = wait_until(
+        lambda: power_yard.placed().get(bound["metadata"]["name"]), "the pod has its node", 60
+    )
+    left = {each["metadata"]["uid"] for each in power_yard.pods()}
+    assert placed_on == names["two"]
+    assert batch["metadata"]["uid"] not in left
 
 
 def test_the_documented_configuration_lets_the_scheduler_go_on_alone():
