@@ -107,7 +107,7 @@ def test_a_node_is_forgotten_with_the_last_that_is_known_of_it(cluster):
     [
         ("eco", "", "eco"),
         ("draining", "performance", "draining"),
-        ("performance", "eco", "label"),
+        ("performance", "eco", None),
         ("unknown", "eco", "label"),
         ("performance", "performance", None),
         ("unknown", "", None),
@@ -117,7 +117,29 @@ def test_a_node_rejects_by_its_twin_or_its_label(cluster, node_class, label, cau
     cluster.put_twin(*twin_of_object(a_twin("n", node_class)))
     cluster.put_label("n", label)
 
-    assert cluster.rejecting.get("n") == cause
+    assert cluster.rejecting_between(0, math.inf).get("n") == cause
+
+
+@pytest.mark.parametrize(
+    ("node_class", "label", "cause"),
+    [("performance", "eco", "label"), ("performance", "", None), ("eco", "performance", "eco")],
+)
+def test_a_node_with_a_stale_twin_rejects_by_its_label_too(cluster, node_class, label, cause):
+    cluster.put_twin(*twin_of_object(a_twin("n", node_class)))
+    cluster.put_label("n", label)
+
+    assert cluster.rejecting_between(math.inf, math.inf).get("n") == cause
+
+
+def test_a_node_that_leaves_rejects_nothing(cluster):
+    cluster.put_twin(*twin_of_object(a_twin("n")))
+    cluster.put_label("n", "eco")
+    cluster.put_twin("n", None)
+    assert cluster.rejecting_between(0, math.inf) == {"n": "label"}
+
+    cluster.put_label("n", None)
+
+    assert cluster.rejecting_between(math.inf, math.inf) == {}
 
 
 def test_the_pressure_is_of_fresh_performance_nodes(cluster):

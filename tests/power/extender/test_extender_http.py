@@ -29,6 +29,7 @@ UNRESOLVABLE = "failedAndUnresolvableNodes"
 """The scheduler evicts no pod on these nodes."""
 REJECTED = "temper: performance pod rejected from eco/draining node (class from {})"
 BY_LABEL = "temper: performance pod rejected from eco node (label fallback) (class from annotation)"
+ECO = {NODE_LABEL: "eco"}
 BASE = 83
 
 
@@ -122,6 +123,23 @@ def test_the_label_of_a_whole_node_is_newer_than_that_of_the_cache(client):
 
     assert [item["metadata"]["name"] for item in answer["nodes"]["items"]] == ["labelled"]
     assert answer[UNRESOLVABLE] == {"stranger": BY_LABEL}
+
+
+@pytest.mark.parametrize(
+    "question", [asked("fresh", "stale"), asked_whole(dict.fromkeys(("fresh", "stale"), ECO))]
+)
+def test_the_label_counts_only_without_a_fresh_twin(question):
+    """By default the operator writes twins and no labels, so that a label may stay for good."""
+    cluster = Cluster()
+    for name, age_s in (("fresh", 0), ("stale", 3600)):
+        cluster.put_twin(*twin_of_object(a_twin(name, age_s=age_s)))
+        cluster.put_label(name, "eco")
+
+    with serving(cluster) as port:
+        url = f"http://127.0.0.1:{port}/filter"
+        answer = httpx2.post(url, json=question, trust_env=False, timeout=30).json()
+
+    assert answer[UNRESOLVABLE] == {"stale": BY_LABEL}
 
 
 @pytest.mark.parametrize(

@@ -32,12 +32,16 @@ TAKING = {"performance": ["u1", "u2"], "stranger": []}
 
 @pytest.fixture(scope="module")
 def client():
-    """Ask an extender that knows a node of each class, a label alone, and an old twin."""
+    """Ask an extender that knows a node of each class, a label alone, and an old twin.
+
+    The label of the performance node disagrees with its twin.
+    """
     cluster = Cluster()
     for node_class in ("performance", "eco", "draining"):
         cluster.put_twin(*twin_of_object(a_twin(node_class, node_class)))
     cluster.put_twin(*twin_of_object(a_twin("old", "eco", age_s=3600)))
-    cluster.put_label("labelled", "eco")
+    for name in ("labelled", "performance"):
+        cluster.put_label(name, "eco")
     with (
         serving(cluster, deadline_s=60) as port,
         httpx2.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60) as client,

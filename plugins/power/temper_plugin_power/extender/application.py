@@ -86,15 +86,16 @@ class PowerExtender:
 
     async def _filter(self, request: Request) -> Response:
         began, question = await self._ask(request, read_question)
-        pod = view_of(question.pod, self._cluster, self._rules.reading, self._clock())
-        reply = filtered(question, pod, self._cluster)
+        moment = self._moment()
+        pod = view_of(question.pod, self._cluster, self._rules.reading, moment.now)
+        reply = filtered(question, pod, self._cluster, moment)
         self._measures.count(self._measures.filters, self._measures.filter_seconds, pod, began)
         self._measures.count_rejections(reply.causes)
         return Response(reply.body, media_type=JSON)
 
     async def _preempt(self, request: Request) -> Response:
         _, preemption = await self._ask(request, read_preemption)
-        reply = remaining(preemption, self._judged(preemption), self._cluster)
+        reply = remaining(preemption, self._judged(preemption), self._cluster, self._moment())
         return Response(reply, media_type=JSON)
 
     def _judged(self, preemption: Preemption) -> PodView | None:
@@ -107,7 +108,7 @@ class PowerExtender:
     async def _prioritize(self, request: Request) -> Response:
         began, question = await self._ask(request, read_question)
         rules, cluster = self._rules, self._cluster
-        moment = Moment.of(self._clock(), rules.choices)
+        moment = self._moment()
         pod = view_of(question.pod, cluster, rules.reading, moment.now)
         terms = terms_of(pod, cluster, rules.choices, moment)
         points = points_of(question.names, cluster, terms, moment)
@@ -137,5 +138,7 @@ class PowerExtender:
     async def _show(self, request: Request) -> Response:
         """Show what is known of all nodes."""
         async with self._turns.turn(address_of(request)):
-            moment = Moment.of(self._clock(), self._rules.choices)
-            return document(shown(self._cluster, self._rules.choices, moment))
+            return document(shown(self._cluster, self._rules.choices, self._moment()))
+
+    def _moment(self) -> Moment:
+        return Moment.of(self._clock(), self._rules.choices)

@@ -1,6 +1,6 @@
 """The state of a cluster as of the last watch. It is kept while the API server is away."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from attrs import define, field, frozen
@@ -8,6 +8,7 @@ from attrs import define, field, frozen
 from temper_plugin_power.classifier.profiles import PowerProfile
 from temper_plugin_power.extender.places import NodeKinds, Place, TwinReport
 from temper_plugin_power.operating.twin import Hardware
+from temper_plugin_power.placing.rejecting import LABEL
 from temper_plugin_power.placing.scoring import mean_use
 from temper_plugin_power.placing.subjects import EARLY_S
 from temper_plugin_power.workloads.owners import Workload
@@ -41,7 +42,9 @@ class Cluster:
     places: dict[str, Place] = field(factory=dict, init=False)
     profiles: dict[Workload, PowerProfile] = field(factory=dict, init=False)
     rejecting: dict[str, str] = field(factory=dict, init=False)
-    """The nodes that take no performance pods, with the cause."""
+    """The nodes that take no performance pods, fresh twin or not, with the cause."""
+    _doubted: dict[str, Place] = field(factory=dict, init=False)
+    """The nodes that take performance pods only while their twin is fresh."""
     _evictions: dict[Owner, Eviction] = field(factory=dict, init=False)
     _performing: dict[str, Place] = field(factory=dict, init=False)
     _kinds: NodeKinds = field(factory=NodeKinds, init=False)
@@ -86,12 +89,22 @@ class Cluster:
             if place.report is not None and oldest <= place.told_at <= newest
         )
 
+    def rejecting_between(self, oldest: float, newest: float) -> Mapping[str, str]:
+        """Return the nodes that take no performance pods, with the cause.
+
+        A twin is fresh if it was updated between these times.
+        """
+        stale = [
+            name for name, place in self._doubted.items() if not place.is_fresh(oldest, newest)
+        ]
+        return {**self.rejecting, **dict.fromkeys(stale, LABEL)} if stale else self.rejecting
+
     def stale(self, oldest: float, newest: float) -> Iterable[str]:
         """Return the nodes whose twin was not updated between these times."""
         return [
             name
             for name, place in self.places.items()
-            if place.report is not None and not oldest <= place.told_at <= newest
+            if place.report is not None and not place.is_fresh(oldest, newest)
         ]
 
     def _place(self, node: str) -> Place:
@@ -102,7 +115,10 @@ class Cluster:
 
     def _changed(self, place: Place) -> None:
         place.reckon(self._kinds)
-        _put(self.rejecting, place.name, place.rejection_cause)
+        cause = place.rejection_cause(is_fresh=True)
+        is_doubted = cause != place.rejection_cause(is_fresh=False)
+        _put(self.rejecting, place.name, cause)
+        _put(self._doubted, place.name, place if is_doubted else None)
         is_performing = place.node_class == "performance"
         _put(self._performing, place.name, place if is_performing else None)
         if place.is_unknown:

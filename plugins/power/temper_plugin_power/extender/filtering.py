@@ -8,7 +8,9 @@ from typing import Any
 from attrs import field, frozen
 
 from temper_plugin_power.extender.cluster import Cluster
+from temper_plugin_power.extender.places import Place
 from temper_plugin_power.extender.questions import Question
+from temper_plugin_power.extender.rating import Moment
 from temper_plugin_power.extender.reading import label_of
 from temper_plugin_power.extender.victims import Preemption
 from temper_plugin_power.placing.rejecting import is_filtered, rejection_cause, rejection_text
@@ -23,9 +25,9 @@ class Filtered:
     causes: Mapping[str, int] = field(factory=dict)
 
 
-def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
+def filtered(question: Question, pod: PodView, cluster: Cluster, moment: Moment) -> Filtered:
     """Return an ExtenderFilterResult: the nodes that take *pod*, and why others do not."""
-    causes = _causes(question, pod, cluster)
+    causes = _causes(question, pod, cluster, moment)
     counts = Counter(causes.values())
     text_of = {cause: rejection_text(pod, cause) for cause in counts}
     reply: dict[str, Any] = {}
@@ -42,35 +44,41 @@ def filtered(question: Question, pod: PodView, cluster: Cluster) -> Filtered:
     return Filtered(json.dumps(reply), counts)
 
 
-def remaining(preemption: Preemption, pod: PodView | None, cluster: Cluster) -> str:
+def remaining(preemption: Preemption, pod: PodView | None, cluster: Cluster, moment: Moment) -> str:
     """Return an ExtenderPreemptionResult: the victims on the nodes that take *pod*.
 
     All victims remain without a view of the pod.
     """
     entries = preemption.entries
-    causes = _known_causes(entries, pod, cluster) if pod is not None else {}
+    causes = _known_causes(entries, pod, cluster, moment) if pod is not None else {}
     kept = (entry for name, entry in entries.items() if name not in causes)
     return f'{{"NodeNameToMetaVictims": {{{", ".join(kept)}}}}}'
 
 
-def _known_causes(names: Iterable[str], pod: PodView, cluster: Cluster) -> Mapping[str, str]:
+def _known_causes(
+    names: Iterable[str], pod: PodView, cluster: Cluster, moment: Moment
+) -> Mapping[str, str]:
     """Return the nodes that do not take *pod* as the cache has them, with the cause."""
-    rejecting = cluster.rejecting if is_filtered(pod) else {}
+    if not is_filtered(pod):
+        return {}
+    rejecting = cluster.rejecting_between(moment.oldest, moment.newest)
     return {name: rejecting[name] for name in names if name in rejecting}
 
 
-def _causes(question: Question, pod: PodView, cluster: Cluster) -> Mapping[str, str]:
+def _causes(
+    question: Question, pod: PodView, cluster: Cluster, moment: Moment
+) -> Mapping[str, str]:
     """Return the candidates that do not take *pod*, with the cause."""
     if question.labels is None:
-        return _known_causes(question.names, pod, cluster)
+        return _known_causes(question.names, pod, cluster, moment)
     if not is_filtered(pod):
         return {}
     causes = {}
     for name, labels in zip(question.names, question.labels, strict=True):
         # The label of the question is newer than that of the cache.
-        place = cluster.places.get(name)
-        node_class = None if place is None else place.node_class
-        cause = rejection_cause(node_class, label_of(labels))
+        place = cluster.places.get(name) or Place(name)
+        is_fresh = place.is_fresh(moment.oldest, moment.newest)
+        cause = rejection_cause(place.node_class, label_of(labels), is_fresh=is_fresh)
         if cause is not None:
             causes[name] = cause
     return causes

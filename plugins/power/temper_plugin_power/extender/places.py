@@ -67,11 +67,13 @@ class Place:
         """The class of its twin, fresh or not."""
         return "unknown" if self.report is None else self.report.twin.schedulable_class
 
-    @property
-    def rejection_cause(self) -> str | None:
-        """Why it takes no performance pods, None if it does."""
-        node_class = None if self.report is None else self.report.twin.schedulable_class
-        return rejection_cause(node_class, self.label or "")
+    def is_fresh(self, oldest: float, newest: float) -> bool:
+        """Whether its twin was updated between these times."""
+        return oldest <= self.told_at <= newest
+
+    def rejection_cause(self, *, is_fresh: bool) -> str | None:
+        """Return why it takes no performance pods while its twin *is_fresh* or not."""
+        return rejection_cause(self.node_class, self.label or "", is_fresh=is_fresh)
 
     def reckon(self, kinds: NodeKinds) -> None:
         """Compute what follows from a change."""

@@ -36,7 +36,7 @@ def _shown(place: Place, moment: Moment) -> Mapping[str, Any]:
         "gpuCount": hardware.gpus,
         "gpuMaxWattsPerGPU": hardware.max_watts_per_gpu,
         "hasGpu": hardware.has_gpu,
-        "stale": not moment.oldest <= place.told_at <= moment.newest,
+        "stale": not place.is_fresh(moment.oldest, moment.newest),
     }
 
 
