@@ -10,14 +10,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from cryptography.hazmat.primitives import serialization
+from prometheus_client import CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
-from temper_core import BoundedServer, Bounds, InputError
+from temper_core import BoundedServer, Bounds, InputError, MetricFamily
 from temper_plugin_density.overcommit import certificates, material
 from temper_serving.certificate_files import CertificateFiles
+from temper_serving.certificate_metrics import CertificateExpiry
+from temper_serving.observed import observed_routes
 
 TERMS = material.Terms(frozenset({"127.0.0.1"}))
 
@@ -27,9 +31,9 @@ def files(tmp_path):
     return tmp_path / "tls.crt", tmp_path / "tls.key"
 
 
-def written(files):
+def written(files, now=None):
     """Write a new certificate and its key. Return the certificate and a client's context."""
-    key, now = certificates.make_key(), datetime.now(UTC)
+    key, now = certificates.make_key(), now or datetime.now(UTC)
     period = certificates.ValidityPeriod(now, now + timedelta(days=1))
     authority = material.Authority(certificates.make_authority(key, period), key)
     made = material.signed(authority, TERMS, now)
@@ -164,3 +168,80 @@ def _refusal_of(held):
     with pytest.raises(InputError) as error:
         held.take_up()
     return str(error.value)
+
+
+@pytest.fixture
+def clock(files):
+    """Return a clock that can be set, at the beginning of a certificate in the files."""
+    start = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    written(files, start)
+    return Clock(start)
+
+
+class Clock:
+    def __init__(self, at):
+        self.at = at
+
+    def __call__(self):
+        return self.at
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        (timedelta(), ""),
+        (timedelta(days=1, seconds=-1), ""),
+        (timedelta(days=1), "was valid until 2026-12-01T12:00:00+00:00"),
+        (-timedelta(hours=1), "is valid only from 2026-11-30T11:55:00+00:00 on"),
+    ],
+)
+def test_a_certificate_that_clients_refuse_is_served_with_the_reason(files, clock, after, why):
+    clock.at += after
+
+    loaded = CertificateFiles.load(*files, clock)
+
+    assert loaded.why_invalid() == (why and f"the certificate that is served {why}")
+
+
+def test_the_next_certificate_ends_the_reason(files, clock):
+    clock.at += timedelta(days=2)
+    loaded = CertificateFiles.load(*files, clock)
+    written(files, clock.at)
+
+    assert loaded.take_up()
+
+    assert loaded.why_invalid() == ""
+    assert loaded.period.end == clock.at + timedelta(days=1)
+
+
+def test_the_log_tells_once_that_a_certificate_is_not_valid(files, clock):
+    clock.at += timedelta(days=2)
+    loaded = CertificateFiles.load(*files, clock)
+
+    async def kept():
+        keeping = asyncio.create_task(loaded.keep(0))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        keeping.cancel()
+
+    with capture_logs() as logs:
+        asyncio.run(kept())
+
+    assert [entry["event"] for entry in logs] == ["certificate_not_valid"]
+    assert "was valid until" in logs[0]["reason"]
+
+
+def test_a_server_is_not_ready_and_tells_the_expiry_of_its_certificate(files, clock):
+    loaded = CertificateFiles.load(*files, clock)
+    registry = CollectorRegistry()
+    registry.register(CertificateExpiry(MetricFamily("temper_expiry", "When it ends."), loaded))
+    routes = observed_routes(lambda: "", lambda: generate_latest(registry), loaded)
+    client = TestClient(Starlette(routes=routes))
+    assert client.get("/readyz").status_code == 200
+
+    clock.at += timedelta(days=1)
+
+    answer = client.get("/readyz")
+    assert (answer.status_code, "was valid until" in answer.text) == (503, True)
+    told = float(client.get("/metrics").text.splitlines()[-1].split()[-1])
+    assert told == clock.at.timestamp()

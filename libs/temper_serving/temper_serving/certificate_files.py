@@ -10,6 +10,7 @@ from attrs import define, field
 
 from temper_core import InputError
 from temper_serving.tls import present, server_context
+from temper_serving.validity import Clock, ValidityPeriod, now, period_of
 
 CHECK_S = 30.0
 MOST_BYTES = 1024 * 1024
@@ -26,15 +27,26 @@ class CertificateFiles:
 
     certificate: Path
     key: Path
+    clock: Clock = now
     context: ssl.SSLContext = field(factory=server_context, init=False)
-    _presented: bytes = field(default=b"", init=False)
+    period: ValidityPeriod = field(init=False, repr=False)
+    """Of the certificate that is served."""
+    _presented: bytes = field(default=b"", init=False, repr=False)
+    _told: str = field(default="", init=False)
 
     @classmethod
-    def load(cls, certificate: Path, key: Path) -> "CertificateFiles":
-        """Return the files. Raises InputError if they cannot be used."""
-        files = cls(certificate, key)
+    def load(cls, certificate: Path, key: Path, clock: Clock = now) -> "CertificateFiles":
+        """Return the files. Raises InputError if they cannot be used.
+
+        A certificate that has expired can be: it is served, as the next one may be on its way.
+        """
+        files = cls(certificate, key, clock)
         files.take_up()
         return files
+
+    def why_invalid(self) -> str:
+        """Return why clients refuse what is served. Empty while they do not."""
+        return self.period.why_invalid(self.clock())
 
     def take_up(self) -> bool:
         """Serve the files from the next handshake on if they have changed. Return whether.
@@ -45,14 +57,18 @@ class CertificateFiles:
         if pem == self._presented:
             return False
         # A context is changed even where the key does not fit, so a new one is tried first.
-        self._present(server_context(), pem)
+        period = self._present(server_context(), pem)
         self._present(self.context, pem)
-        self._presented = pem
+        self._presented, self.period = pem, period
         return True
 
     async def keep(self, every_s: float = CHECK_S) -> None:
-        """Take up changed files every *every_s* seconds, until it is cancelled."""
+        """Take up changed files every *every_s* seconds, until it is cancelled.
+
+        The log tells once that the certificate is not valid, and why.
+        """
         while True:
+            self._tell()
             await asyncio.sleep(every_s)
             try:
                 if self.take_up():
@@ -60,9 +76,16 @@ class CertificateFiles:
             except InputError as error:
                 log.warning("certificate_not_taken_up", reason=str(error))
 
-    def _present(self, context: ssl.SSLContext, pem: bytes) -> None:
+    def _tell(self) -> None:
+        reason = self.why_invalid()
+        if reason and reason != self._told:
+            log.warning("certificate_not_valid", certificate=str(self.certificate), reason=reason)
+        self._told = reason
+
+    def _present(self, context: ssl.SSLContext, pem: bytes) -> ValidityPeriod:
         try:
             present(context, pem)
+            return period_of(pem)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise InputError(
                 f"{self.certificate}, {self.key}: hold no certificate with its key, unencrypted"

@@ -47,13 +47,17 @@ def made():
 @pytest.fixture
 def client(made, tmp_path):
     """A client of a server whose rounds follow each other."""
+    with TestClient(fleet_server(made, tmp_path).application()) as client:
+        yield client
+
+
+def fleet_server(made, tmp_path):
+    """Return that server."""
     token = tmp_path / "token"
     token.write_text(TOKEN)
     host, _, port = made.url.removeprefix("http://").partition(":")
     door = AgentDoor(Access(host, int(port), is_tls=False))
-    server = FleetServer(door, Sessions(TokenFile(token)), "temper", every_s=0.01)
-    with TestClient(server.application()) as client:
-        yield client
+    return FleetServer(door, Sessions(TokenFile(token)), "temper", every_s=0.01)
 
 
 def log_in(client, **headers):

@@ -1,13 +1,25 @@
 """The metrics of the fleet server itself. tests/kubernetes/fleet scrapes them by a Prometheus."""
 
+from datetime import timedelta
+
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.testclient import TestClient
 
 from temper_core import __version__
 from temper_plugin_dashboard.fleet.families import FAMILIES
 from temper_plugin_dashboard.fleet.measures import kind_of
-from tests.dashboard.fleet.made_fleet import NODES, PODS, another_round, proxied, until_node
+from temper_serving.certificate_files import CertificateFiles
+from tests.dashboard.fleet.made_fleet import (
+    NODES,
+    PODS,
+    another_round,
+    fleet_server,
+    proxied,
+    until_node,
+)
 from tests.kube_client.made_server import DROP
+from tests.power.extender.certificate_pair import certificate_pair
 from tests.prometheus import promtool
 
 
@@ -123,3 +135,15 @@ def test_requests_are_counted_and_timed_by_kind_and_class_of_status(client):
 )
 def test_a_request_has_a_kind_by_its_path(path, kind):
     assert kind_of(path) == kind
+
+
+def test_a_server_with_an_expired_certificate_is_not_ready(made, tmp_path):
+    certificate_pair(tmp_path, age=timedelta(days=2))
+    loaded = CertificateFiles.load(tmp_path / "tls.crt", tmp_path / "tls.key")
+    client = TestClient(fleet_server(made, tmp_path).application(loaded))
+
+    ready = client.get("/readyz")
+
+    assert (ready.status_code, "was valid until" in ready.text) == (503, True)
+    expiry = samples(client)["temper_dashboard_certificate_expiry_timestamp_seconds",]
+    assert expiry == loaded.period.expiry

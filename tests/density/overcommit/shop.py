@@ -20,8 +20,9 @@ from temper_kube.api_server import ApiServer
 from temper_plugin_density.cluster_access import find_access
 from temper_plugin_density.overcommit.cluster import ClusterObjects
 from temper_plugin_density.overcommit.installing import WebhookNames, manifests
-from temper_plugin_density.overcommit.keeping import CertificateKeeper, now
+from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.material import Terms
+from temper_serving.validity import now
 from tests.control_plane.cluster import ROOT, unique, wait_until
 
 TEMPER = str(Path(sys.executable).with_name("temper"))

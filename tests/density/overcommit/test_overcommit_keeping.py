@@ -133,6 +133,20 @@ def test_a_certificate_from_elsewhere_that_has_expired_is_not_trusted(memory):
     assert not keeper.is_trusted
 
 
+def test_a_certificate_from_elsewhere_that_is_not_yet_valid_is_not_trusted(memory):
+    given = material.signed(memory.signer, TERMS, START + DAY)
+    memory.held = {
+        "tls.crt": certificates.written(given.chain),
+        "tls.key": certificates.written_key(given.key),
+    }
+    keeper = memory.keeper()
+
+    with pytest.raises(MachineError, match="served is valid only from"):
+        keeper.check()
+
+    assert not keeper.is_trusted
+
+
 def test_another_authority_that_is_trusted_beside_the_first_signs_after_the_overlap(memory):
     keeper = memory.keeper()
     keeper.check()

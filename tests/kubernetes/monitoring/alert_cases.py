@@ -18,6 +18,8 @@ SERIES = {
     "webhook": 'up{instance="%s",job="temper-webhook"}',
     "admissions": 'temper_overcommit_admissions_total{instance="%s",outcome="%s"}',
     "expiry": 'temper_overcommit_certificate_expiry_timestamp_seconds{instance="%s"}',
+    "extender_expiry": 'temper_power_extender_certificate_expiry_timestamp_seconds{instance="%s"}',
+    "page_expiry": 'temper_dashboard_certificate_expiry_timestamp_seconds{instance="%s"}',
     "placement": 'up{instance="%s",job="temper-placement"}',
     "watch": 'temper_placement_watch_up{instance="%s",resource="%s"}',
 }
@@ -51,6 +53,8 @@ HEALTHY = {
     of("admissions", "w", "lowered"): "0+60x3000",
     of("admissions", "w", "failed"): "0x3000",
     of("expiry", "w"): f"{89 * DAY_S}x3000",
+    of("extender_expiry", "e"): f"{89 * DAY_S}x3000",
+    of("page_expiry", "d"): f"{89 * DAY_S}x3000",
     of("placement", "p"): "1x3000",
     of("watch", "p", "nodes"): "1x3000",
     of("watch", "p", "pods"): "1x3000",
@@ -262,6 +266,20 @@ CASES = {
     "a certificate is due to be renewed": (
         {of("webhook", "w"): "1x100", of("expiry", "w"): f"{29 * DAY_S}x100"},
         {61: ""},
+    ),
+    "the power extender's certificate is not renewed": (
+        {
+            of("extender_expiry", "e"): f"{13 * DAY_S}x100",
+            of("page_expiry", "d"): f"{89 * DAY_S}x100",
+        },
+        {59: "", 61: "TemperServerCertificateExpiring"},
+    ),
+    "the page's certificate is not renewed": (
+        {
+            of("extender_expiry", "e"): f"{89 * DAY_S}x100",
+            of("page_expiry", "d"): f"{13 * DAY_S}x100",
+        },
+        {59: "", 61: "TemperServerCertificateExpiring"},
     ),
     "every extender is gone": (
         {of("placement", "p"): "1x10 stale", of("placement", "q"): "1x10 0x60"},

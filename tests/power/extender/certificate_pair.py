@@ -5,9 +5,12 @@ from datetime import UTC, datetime, timedelta
 from temper_plugin_density.overcommit import certificates, material
 
 
-def certificate_pair(directory):
-    """Write both files. Return the options that name them, and the authority as PEM."""
-    key, now = certificates.make_key(), datetime.now(UTC)
+def certificate_pair(directory, age=timedelta()):
+    """Write both files. Return the options that name them, and the authority as PEM.
+
+    The certificate was valid for a day from *age* ago on.
+    """
+    key, now = certificates.make_key(), datetime.now(UTC) - age
     period = certificates.ValidityPeriod(now, now + timedelta(days=1))
     authority = material.Authority(certificates.make_authority(key, period), key)
     made = material.signed(authority, material.Terms(frozenset({"127.0.0.1"})), now)

@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import httpx2
@@ -95,6 +96,21 @@ def test_it_serves_tls_by_two_files(started, tmp_path):
 
     assert answer == {"nodenames": ["a"]}
     assert ended["code"] == 0
+
+
+def test_an_expired_certificate_is_served_and_the_extender_is_not_ready(started, tmp_path):
+    """The scheduler skips it then, and a refused connection is quicker than a handshake."""
+    options, _ = certificate_pair(tmp_path, age=timedelta(days=2))
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+
+    with started(*options, context=context) as (client, ended):
+        ready, page = client.get("/readyz"), client.get("/metrics").text
+
+    assert ready.status_code == 503
+    assert "the certificate that is served was valid until" in ready.text
+    assert "temper_power_extender_certificate_expiry_timestamp_seconds 1." in page
+    assert "certificate_not_valid" in ended["events"]
 
 
 @pytest.mark.parametrize(

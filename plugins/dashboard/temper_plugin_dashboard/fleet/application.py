@@ -32,6 +32,7 @@ from temper_plugin_dashboard.fleet.streaming import Streams
 from temper_plugin_dashboard.fleet.survey import Survey
 from temper_plugin_dashboard.page_files import ASSETS, PageFiles, media_type
 from temper_serving.answers import JSON, Handler, refusing
+from temper_serving.certificate_files import CertificateFiles
 from temper_serving.observed import observed_routes
 
 EVERY_S = 5.0
@@ -85,11 +86,12 @@ class FleetServer:
         self._files = PageFiles()
         self._name = door.access.name
 
-    def application(self) -> Starlette:
-        """Return the application."""
+    def application(self, certificate: CertificateFiles | None = None) -> Starlette:
+        """Return the application, for a server with this *certificate*."""
+        self._measures.tell_expiry(certificate)
         guarded = self._guard.guarded
         routes = [
-            *observed_routes(lambda: "", self._measures.text),
+            *observed_routes(lambda: "", self._measures.text, certificate),
             Route("/login", refusing(self._guard.enter), methods=["POST"]),
             Route("/logout", refusing(self._guard.leave), methods=["POST"]),
             Route("/", self._page(FLEET)),

@@ -98,6 +98,17 @@ REQUEST_SECONDS = MetricFamily(
     _panels("Time until an answer of the page begins", "seconds"),
     SERVICE,
 )
+CERTIFICATE_EXPIRY = MetricFamily(
+    "temper_dashboard_certificate_expiry_timestamp_seconds",
+    "Time at which the served certificate expires, with TLS.",
+    panels=_panels(
+        "Certificates are valid for",
+        "seconds",
+        "min(temper_dashboard_certificate_expiry_timestamp_seconds{@}) - time()",
+        "page of a cluster",
+    ),
+    service=SERVICE,
+)
 FAMILIES = (
     BUILD,
     NODES,
@@ -109,4 +120,5 @@ FAMILIES = (
     STREAMS,
     REQUESTS,
     REQUEST_SECONDS,
+    CERTIFICATE_EXPIRY,
 )

@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from temper_core import MetricFamily, __version__
 from temper_plugin_dashboard.fleet import families
 from temper_plugin_dashboard.fleet.survey import State, Survey
+from temper_serving.certificate_files import CertificateFiles
+from temper_serving.certificate_metrics import CertificateExpiry
 
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 NO_ANSWER = "none"
@@ -80,6 +82,10 @@ class Measures:
     def count_action(self, outcome: str) -> None:
         """Count an agent that was asked to act, by ``DONE`` or a ``Cause``."""
         self._actions.labels(outcome).inc()
+
+    def tell_expiry(self, certificate: CertificateFiles | None) -> None:
+        """Tell when *certificate* expires."""
+        self._registry.register(CertificateExpiry(families.CERTIFICATE_EXPIRY, certificate))
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""

@@ -60,7 +60,8 @@ def start(options: Start) -> None:
         every_s=options.every_s,
     )
     bound = listen_on(listening, LISTEN)
-    serve(server.application(), bound, named="dashboard", certificate=certificate)
+    application = server.application(certificate)
+    serve(application, bound, named="dashboard", certificate=certificate)
 
 
 def _certificate(options: Start) -> CertificateFiles | None:

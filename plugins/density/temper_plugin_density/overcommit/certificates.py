@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 
-from attrs import frozen
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
@@ -16,7 +15,9 @@ from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from temper_core import InputError
+from temper_serving import validity
 
+ValidityPeriod = validity.ValidityPeriod
 Certificate = x509.Certificate
 Key = ec.EllipticCurvePrivateKey
 PrivateKey = PrivateKeyTypes
@@ -36,22 +37,19 @@ MISFITS = (
 """Errors of malformed certificates and keys. Some are raised only when a field is read."""
 
 
-@frozen
-class ValidityPeriod:
-    """The period of validity of a certificate."""
-
-    start: datetime
-    end: datetime
-
-
 def begun(certificate: Certificate) -> datetime:
     """Return when *certificate* was made."""
     return certificate.not_valid_before_utc + BACKDATED
 
 
+def period_of(certificate: Certificate) -> ValidityPeriod:
+    """Return when *certificate* is valid."""
+    return ValidityPeriod(certificate.not_valid_before_utc, certificate.not_valid_after_utc)
+
+
 def is_valid(certificate: Certificate, now: datetime) -> bool:
     """Whether *certificate* is neither expired nor from the future."""
-    return certificate.not_valid_before_utc <= now < certificate.not_valid_after_utc
+    return not period_of(certificate).why_invalid(now)
 
 
 def is_due(certificate: Certificate, now: datetime) -> bool:

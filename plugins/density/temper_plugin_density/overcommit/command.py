@@ -12,6 +12,7 @@ from temper_plugin_density.choices import EXIT_FINDINGS, OUTPUT, SETTINGS
 from temper_plugin_density.overcommit import names
 from temper_plugin_density.overcommit.options import read_duration, read_factor, read_pause
 from temper_serving.options import KUBECONFIG, LOG_LEVEL
+from temper_serving.validity import now
 
 FACTOR = click.option(
     "--factor",
@@ -119,10 +120,10 @@ def authority(life: timedelta, replaced: Path | None, **named: str) -> None:
     authority's key. To replace an authority without a gap, give the `ca.crt` in force with
     --trust-too. Exit code 2 if that file cannot be read.
     """
-    from temper_plugin_density.overcommit import installing, keeping  # noqa: PLC0415 - slow
+    from temper_plugin_density.overcommit import installing  # noqa: PLC0415 - slow
 
     of = installing.WebhookNames(**named)
-    click.echo(installing.manifests(of, life, keeping.now(), replaced), nl=False)
+    click.echo(installing.manifests(of, life, now(), replaced), nl=False)
 
 
 @overcommit.command("preview")

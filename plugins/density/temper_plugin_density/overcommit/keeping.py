@@ -1,8 +1,7 @@
 """Keeps what a replica presents in line with the Secret, and knows whether it is trusted."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 
 import structlog
 
@@ -11,18 +10,11 @@ from temper_plugin_density.overcommit import certificates as x509
 from temper_plugin_density.overcommit import material as materials
 from temper_plugin_density.overcommit.cluster import Objects
 from temper_plugin_density.overcommit.material import Authority, Material, Terms
+from temper_serving.validity import Clock, now
 
-EXPIRED = "the certificate that is served was valid until {end}"
 UNTRUSTED = "the webhook configuration does not trust what is served: {names}"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-Clock = Callable[[], datetime]
-
-
-def now() -> datetime:
-    """Return the current time."""
-    return datetime.now(UTC)
 
 
 class CertificateKeeper:
@@ -39,7 +31,7 @@ class CertificateKeeper:
         self.is_trusted = False
         """Whether the configuration, when it was last read, trusted the served certificate.
 
-        False for a certificate that has expired.
+        False for a certificate that has expired, or is not valid yet.
         """
 
     @property
@@ -104,10 +96,10 @@ class CertificateKeeper:
         self.is_trusted = bool(bundles) and not strangers
         if not self.is_trusted:
             raise MachineError(UNTRUSTED.format(names=", ".join(strangers) or "it has no webhook"))
-        end = self.material.certificate.not_valid_after_utc
-        if self._clock() >= end:
+        invalid = x509.period_of(self.material.certificate).why_invalid(self._clock())
+        if invalid:
             self.is_trusted = False
-            raise MachineError(EXPIRED.format(end=end.isoformat()))
+            raise MachineError(invalid)
 
     def _strangers(self, bundles: Mapping[str, bytes]) -> list[str]:
         """Return the webhooks that do not trust what is served."""
@@ -123,8 +115,3 @@ def _noted(problems: list[str]) -> Iterator[None]:
         yield
     except TemperError as error:
         problems.append(str(error))
-
-
-def expiry(certificate: x509.Certificate) -> float:
-    """Return when *certificate* expires, in seconds since the epoch."""
-    return certificate.not_valid_after_utc.timestamp()

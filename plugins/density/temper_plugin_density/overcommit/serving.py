@@ -11,7 +11,8 @@ from attrs import frozen
 
 from temper_core import BoundedServer, Bounds, MachineError
 from temper_plugin_density.overcommit.application import observed_app, webhook_app
-from temper_plugin_density.overcommit.keeping import CertificateKeeper, expiry
+from temper_plugin_density.overcommit.certificates import period_of
+from temper_plugin_density.overcommit.keeping import CertificateKeeper
 from temper_plugin_density.overcommit.material import Material
 from temper_plugin_density.overcommit.outcomes import Outcome
 from temper_plugin_density.overcommit.policy import Policy
@@ -143,7 +144,7 @@ class Webhook:
             present(self._context, material)
             self._tallies.certificates.inc()
         self._presented = material
-        self._tallies.certificate_expiry.set(expiry(material.certificate))
+        self._tallies.certificate_expiry.set(period_of(material.certificate).expiry)
         authority = self._keeper.authority or material.chain[-1]
-        self._tallies.authority_expiry.set(expiry(authority))
+        self._tallies.authority_expiry.set(period_of(authority).expiry)
         self._has_certificate.set()

@@ -26,6 +26,7 @@ from temper_plugin_power.extender.watching import Watches
 from temper_plugin_power.placing.subjects import Choices, PodView
 from temper_serving.answers import JSON, UNAVAILABLE, document, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
+from temper_serving.certificate_files import CertificateFiles
 from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
@@ -62,6 +63,7 @@ class PowerExtender:
         *,
         most_bytes: int = MOST_BYTES,
         deadline_s: float = DEADLINE_S,
+        certificate: CertificateFiles | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._rules, self._cluster, self._clock = rules, cluster, clock
@@ -70,7 +72,8 @@ class PowerExtender:
         self._watches = Watches(cluster)
         self._large = asyncio.Lock()
         self._turns = Turns(MOST_SHOWING, MOST_OF_CLIENT, rest=REST)
-        self._measures = Measures(cluster, rules.choices, clock)
+        self._certificate = certificate
+        self._measures = Measures(cluster, rules.choices, clock, certificate)
 
     def application(self, access: Access | None = None) -> Starlette:
         """Return the application. It watches the cluster of *access* while it runs."""
@@ -80,7 +83,7 @@ class PowerExtender:
             Route("/prioritize", refusing(self._prioritize), methods=["POST"]),
             Route("/debug/scoring", refusing(self._show), methods=["GET"]),
             Route("/debug/score", refusing(self._show), methods=["GET"]),
-            *observed_routes(self._watches.why_unready, self._measures.text),
+            *observed_routes(self._watches.why_unready, self._measures.text, self._certificate),
         ]
         return Starlette(routes=routes, lifespan=watching(self._watches, access))
 

@@ -16,6 +16,8 @@ from temper_plugin_power.placing.demands import PodDemand
 from temper_plugin_power.placing.rejecting import LABEL, REJECTING_CLASSES
 from temper_plugin_power.placing.subjects import Choices, PodView
 from temper_plugin_power.standing import Standing
+from temper_serving.certificate_files import CertificateFiles
+from temper_serving.certificate_metrics import CertificateExpiry
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 SOURCES = ("annotation", "profile", "default")
@@ -26,7 +28,13 @@ NO_DEMAND = PodDemand(0.0)
 class Measures:
     """Counts and times of one server, in a registry of its own."""
 
-    def __init__(self, cluster: Cluster, choices: Choices, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        choices: Choices,
+        clock: Callable[[], float],
+        certificate: CertificateFiles | None = None,
+    ) -> None:
         self._registry = CollectorRegistry()
         self.filters = self._counter(families.FILTER_REQUESTS, CLASSES)
         self.priorities = self._counter(families.PRIORITIZE_REQUESTS, CLASSES)
@@ -35,6 +43,7 @@ class Measures:
         self._sources = self._counter(families.CLASS_SOURCE, SOURCES)
         self._rejections = self._counter(families.REJECTIONS, CAUSES)
         self._registry.register(NodeScores(cluster, choices, clock))
+        self._registry.register(CertificateExpiry(families.CERTIFICATE_EXPIRY, certificate))
 
     def count(self, requests: Counter, seconds: Histogram, pod: PodView, began: float) -> None:
         """Count an answer that began at *began*, by ``time.perf_counter``."""

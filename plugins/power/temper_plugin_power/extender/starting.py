@@ -48,7 +48,8 @@ def start(options: ServeOptions) -> None:
     rules = rules_of(settings)
     if options.score_scale:
         rules = evolve(rules, score_scale=int(options.score_scale))
-    application = PowerExtender(rules, Cluster()).application(_access(options))
+    extender = PowerExtender(rules, Cluster(), certificate=certificate)
+    application = extender.application(_access(options))
     listening = listen_on(address, named)
     serve(application, listening, named="power_extender", certificate=certificate)
 

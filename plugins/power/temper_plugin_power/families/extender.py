@@ -90,6 +90,17 @@ STALE_TWINS = MetricFamily(
     panels=_panels("Stale NodeTwins", legend="nodes"),
     service=SERVICE,
 )
+CERTIFICATE_EXPIRY = MetricFamily(
+    "temper_power_extender_certificate_expiry_timestamp_seconds",
+    "Time at which the served certificate expires, with TLS.",
+    panels=_panels(
+        "Certificates are valid for",
+        "seconds",
+        "min(temper_power_extender_certificate_expiry_timestamp_seconds{@}) - time()",
+        "power extender",
+    ),
+    service=SERVICE,
+)
 EXTENDER = (
     FILTER_REQUESTS,
     PRIORITIZE_REQUESTS,
@@ -99,4 +110,5 @@ EXTENDER = (
     REJECTIONS,
     NODE_SCORE,
     STALE_TWINS,
+    CERTIFICATE_EXPIRY,
 )
