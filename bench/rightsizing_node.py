@@ -28,6 +28,7 @@ from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.options import Options
 from temper_plugin_rightsizer.store.history import DAY_S, FILE, HOUR_S, History
+from temper_plugin_rightsizer.store.keeper import Keeper
 
 NOW = 1_800_000_000 // DAY_S * DAY_S
 WINDOW_S = 10
@@ -71,7 +72,7 @@ def measure_collector(folder: Path, pods: int, hours: float) -> None:
     lookup = MadeContext(plan=LayerPlan(make_machine(), (), assignments=assigned)).lookup
     tracemalloc.start()
     history = History(lambda: folder, LIMIT_BYTES, clock=lambda: float(NOW))
-    collector = Collector(history, lookup, CgroupFiles(root))
+    collector = Collector(Keeper(history), lookup, CgroupFiles(root))
     numbers = random.Random(1)  # noqa: S311 - the same numbers in each run
     spent = 0.0
     windows = int(hours * HOUR_S / WINDOW_S)

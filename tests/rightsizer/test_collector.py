@@ -18,7 +18,9 @@ from temper_plugin_rightsizer.node import document
 from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.store.history import HOUR_S, History
+from temper_plugin_rightsizer.store.keeper import Keeper
 from temper_plugin_rightsizer.store.packing import unpack
+from tests.rightsizer.at_once import AtOnce
 
 NOW = 1_800_000_000
 PATH = "kubepods/podu1/"
@@ -50,7 +52,7 @@ def collector(tmp_path, root):
     plan = LayerPlan(make_machine(), (), assignments=(Assignment(POD, Tier.NORMAL, "priority"),))
     lookup = MadeContext(plan=plan).lookup
     history = History(lambda: tmp_path, 4 << 20, clock=lambda: NOW)
-    return Collector(history, lookup, CgroupFiles(root))
+    return Collector(Keeper(history, AtOnce()), lookup, CgroupFiles(root))
 
 
 def snapshot_at(second, used=0.9, **changes):
@@ -64,8 +66,8 @@ def test_a_finished_interval_is_kept(collector):
     for second in range(0, INTERVAL_S + 20, 10):
         collector.tell(snapshot_at(second))
 
-    (kept,) = collector.history.read(0).keys() & {KEY}
-    assert collector.history.read(0)[kept].cpu.seconds == INTERVAL_S
+    (kept,) = collector.keeper.history.read(0).keys() & {KEY}
+    assert collector.keeper.history.read(0)[kept].cpu.seconds == INTERVAL_S
     assert collector.demands(3600, NOW + 320)[KEY].cpu.seconds == INTERVAL_S + 20
 
 
@@ -74,7 +76,7 @@ def test_the_last_interval_is_kept_at_the_end(collector):
 
     collector.close()
 
-    assert collector.history.read(0)[KEY].names == {"hot-#": 10}
+    assert collector.keeper.history.read(0)[KEY].names == {"hot-#": 10}
 
 
 def test_counters_are_those_of_the_container(collector, root):
@@ -163,16 +165,16 @@ def told_for(collector, clock, begin_s, seconds):
 def learned(collector):
     """A collector with an hour of each of the last 13 days, whose history has the same clock."""
     clock = [float(NOW)]
-    collector.history = attrs.evolve(collector.history, clock=lambda: clock[0])
+    collector.keeper.history = attrs.evolve(collector.keeper.history, clock=lambda: clock[0])
     told_for(collector, 0, -60, 60)
     known = collector.demands(HOUR_S, NOW)[KEY]
     for day in range(1, 14):
-        collector.history.add(NOW - day * DAY_S, INTERVAL_S, {KEY: known})
+        collector.keeper.history.add(NOW - day * DAY_S, INTERVAL_S, {KEY: known})
     return collector, clock
 
 
 def days_kept(collector):
-    return len({at // DAY_S for _, at, _ in collector.history.intervals(0)} - {NOW // DAY_S})
+    return len({at // DAY_S for _, at, _ in collector.keeper.history.intervals(0)} - {NOW // DAY_S})
 
 
 @pytest.mark.parametrize("jump_s", [15 * DAY_S, -15 * DAY_S, -3000 * DAY_S])
@@ -193,7 +195,7 @@ def test_a_clock_that_stays_where_it_was_set_is_believed_after_an_hour(learned, 
 
     told_for(collector, jump_s, 0, HOUR_S + 400)
 
-    assert {at // DAY_S for _, at, _ in collector.history.intervals(0)} <= {
+    assert {at // DAY_S for _, at, _ in collector.keeper.history.intervals(0)} <= {
         (NOW + jump_s) // DAY_S,
         (NOW + jump_s) // DAY_S + 1,
     }
@@ -202,7 +204,7 @@ def test_a_clock_that_stays_where_it_was_set_is_believed_after_an_hour(learned, 
 def test_an_agent_that_starts_forgets_nothing_in_its_first_hour(learned):
     collector, clock = learned
     clock[0] = float(NOW + 20 * DAY_S)
-    again = Collector(collector.history, collector.lookup, collector.files)
+    again = Collector(Keeper(collector.keeper.history, AtOnce()), collector.lookup, collector.files)
 
     told_for(again, 20 * DAY_S, 0, HOUR_S - 60)
 
@@ -213,11 +215,11 @@ def test_without_a_disk_the_agent_goes_on_and_tells_why(collector):
     def gone():
         raise MachineError("the state directory cannot be made: read-only file system")
 
-    collector.history = attrs.evolve(collector.history, directory=gone)
+    collector.keeper.history = attrs.evolve(collector.keeper.history, directory=gone)
     for second in range(0, INTERVAL_S + 20, 10):
         collector.tell(snapshot_at(second))
 
-    assert "read-only" in collector.defect
+    assert "read-only" in collector.keeper.defect
 
 
 def test_a_failure_that_is_over_is_no_defect_from_the_next_interval_on(collector, tmp_path):
@@ -226,15 +228,15 @@ def test_a_failure_that_is_over_is_no_defect_from_the_next_interval_on(collector
     def refuse():
         raise MachineError("a restoration is active: nothing is written on this host")
 
-    collector.history.directory = refuse
+    collector.keeper.history.directory = refuse
     collector.tell(snapshot_at(0))
-    before = collector.defect
-    collector.history.directory = lambda: tmp_path
+    before = collector.keeper.defect
+    collector.keeper.history.directory = lambda: tmp_path
     collector.lookup = MadeContext(plan=LayerPlan(make_machine(), ())).lookup
     collector.tell(snapshot_at(INTERVAL_S))
 
     assert "a restoration is active" in before
-    assert collector.defect == ""
+    assert collector.keeper.defect == ""
 
 
 def test_a_container_that_does_not_run_has_no_history(collector, root):
@@ -273,7 +275,7 @@ def test_a_report_knows_the_hours_to_come_of_the_day_before(collector, root):
     (root / PATH / SIDE).rmdir()
     busy = IntervalDemand()
     busy.add(WindowDemand(1.6), HOUR_S)
-    collector.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: busy})
+    collector.keeper.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: busy})
     for second in range(0, INTERVAL_S + 20, 10):
         collector.tell(snapshot_at(second, 0.2))
 
@@ -289,7 +291,7 @@ def test_after_hours_without_an_agent_the_older_history_counts_at_once(collector
     large = IntervalDemand()
     large.memory.add(900 << 20, HOUR_S)
     large.add(WindowDemand(1.6), HOUR_S)
-    collector.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: large})
+    collector.keeper.history.add((NOW // HOUR_S - 22) * HOUR_S, HOUR_S, {KEY: large})
     collector.tell(snapshot_at(0, 0.2))
 
     demand = collector.demands(6 * HOUR_S, NOW + 10)[KEY]
@@ -387,8 +389,10 @@ def test_a_leak_is_named_and_nothing_is_raised(collector, root):
     )
     plan = LayerPlan(make_machine(), (), assignments=(Assignment(sized, Tier.NORMAL, "priority"),))
     now = [float(NOW)]
-    history = attrs.evolve(collector.history, clock=lambda: now[0])
-    collector = Collector(history, MadeContext(plan=plan).lookup, CgroupFiles(root))
+    history = attrs.evolve(collector.keeper.history, clock=lambda: now[0])
+    collector = Collector(
+        Keeper(history, AtOnce()), MadeContext(plan=plan).lookup, CgroupFiles(root)
+    )
     write(root, memory_events="max 2\noom_kill 0\n")
     for second in range(0, 7 * 3600, 60):
         write(root, memory_current=str((150 << 20) + (second << 20) // 300))
@@ -410,7 +414,9 @@ def test_a_native_sidecar_and_the_kind_of_the_owner_are_told(collector, root):
     side = attrs.evolve(POD.containers[1], is_sidecar=True)
     pod = attrs.evolve(POD, owner="StatefulSet/web", containers=(POD.containers[0], side))
     plan = LayerPlan(make_machine(), (), assignments=(Assignment(pod, Tier.NORMAL, "priority"),))
-    collector = Collector(collector.history, MadeContext(plan=plan).lookup, CgroupFiles(root))
+    collector = Collector(
+        Keeper(collector.keeper.history, AtOnce()), MadeContext(plan=plan).lookup, CgroupFiles(root)
+    )
     collector.tell(snapshot_at(0))
 
     answer = document.report(collector, 3600, NOW + 10)

@@ -18,6 +18,7 @@ from temper_plugin_rightsizer.demand.waits import GroupTime
 from temper_plugin_rightsizer.node.collector import Collector
 from temper_plugin_rightsizer.node.filling import as_row, fill_in
 from temper_plugin_rightsizer.store.history import HOUR_S, History
+from temper_plugin_rightsizer.store.keeper import Keeper
 from temper_plugin_rightsizer.store.packing import pack
 from tests.patience import PATIENCE_S
 from tests.rightsizer.fleet_series import Container, Series, make_blocks, serving
@@ -60,7 +61,7 @@ def pod_list(uid):
 @pytest.fixture
 def collector(tmp_path):
     lookup = type("Lookup", (), {"plan": None, "pods": lambda _: ()})()
-    return Collector(History(lambda: tmp_path, 4 * MIB, clock=lambda: float(NOW)), lookup)
+    return Collector(Keeper(History(lambda: tmp_path, 4 * MIB, clock=lambda: float(NOW))), lookup)
 
 
 def an_hour(**different):
@@ -138,7 +139,7 @@ def test_an_hour_of_a_container_that_is_not_here_is_left_out(collector):
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_body_is_taken_or_refused(content):
     lookup = type("Lookup", (), {"plan": None, "pods": lambda _: ()})()
-    collector = Collector(History(lambda: Path("/nowhere"), MIB), lookup)
+    collector = Collector(Keeper(History(lambda: Path("/nowhere"), MIB)), lookup)
 
     with pytest.raises(InputError):
         fill_in(collector, content, float(NOW))

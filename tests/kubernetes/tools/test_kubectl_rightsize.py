@@ -18,6 +18,7 @@ from temper_plugin_rightsizer.demand.growth import Floor
 from temper_plugin_rightsizer.demand.window import ContainerKey
 from temper_plugin_rightsizer.node import document
 from temper_plugin_rightsizer.node.containers import NodeContainer
+from temper_plugin_rightsizer.store.keeper import Known
 from tests.control_plane.cluster import pod
 from tests.kube_client.made_server import agent, in_pages, node
 from tests.kubernetes.monitoring.live import free_port
@@ -36,6 +37,8 @@ SIZED = Resources(500, None, 256 * MIB, 512 * MIB)
 class Learned:
     """What a collector of a node has learned."""
 
+    stopped = ""
+
     def __init__(self):
         self.known, self.learned = {}, {}
 
@@ -51,8 +54,8 @@ class Learned:
         self.learned[key] = demand
         self.known[key] = NodeContainer(key, owner, SIZED)
 
-    def demands(self, *_):
-        return self.learned
+    def look_back(self, *_):
+        return Known(self.learned)
 
     def container(self, key):
         return self.known[key]

@@ -42,6 +42,7 @@ WRITERS: Mapping[str, Callable[[Row], str]] = {
 }
 MOST_PRICE = 1e6
 BY_HAND = "--core-price and --gib-price"
+NOT_YET = " yet; the agent learns it from its next windows on"
 FORMATS = ("table", "json", *WRITERS)
 
 
@@ -160,5 +161,6 @@ def _shown(document: Row, output: str, explain: bool) -> str:
     if output in WRITERS:
         return WRITERS[output](document)
     if not rows(document, "containers"):
-        return "no demand is known yet; the agent learns it from its next windows on"
+        later = "" if document.get("is_incomplete") else NOT_YET
+        return f"no demand is known{later}"
     return as_table(document, explains=explain)

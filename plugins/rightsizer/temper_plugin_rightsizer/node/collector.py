@@ -1,11 +1,11 @@
 """Accumulates the demand of the node's containers, and hands intervals to the history."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import define, evolve, field
 
-from temper_core import LayerPlan, MachineError, NodeLookup, Snapshot
+from temper_core import LayerPlan, NodeLookup, Snapshot, rfc3339
 from temper_plugin_rightsizer.demand.day_before import hours_to_come
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey, WindowDemand, window_demands
@@ -20,7 +20,8 @@ from temper_plugin_rightsizer.node.containers import (
 from temper_plugin_rightsizer.node.realized import MILLIS, freed_millis, reclaimed
 from temper_plugin_rightsizer.node.starts import PROC, Starts
 from temper_plugin_rightsizer.node.steady_clock import SteadyClock
-from temper_plugin_rightsizer.store.history import HOUR_S, History, Interval
+from temper_plugin_rightsizer.store.history import HOUR_S, Interval
+from temper_plugin_rightsizer.store.keeper import Keeper, Known
 
 INTERVAL_S = 300
 COUNTERS_S = 60.0
@@ -31,19 +32,19 @@ MOST_WINDOW_S = 900
 
 @define
 class Collector:
-    """Turns snapshots into intervals of the *history*. *lookup* knows the node's pods.
+    """Turns snapshots into intervals, which *keeper* keeps. *lookup* knows the node's pods.
 
     The first *startup_s* seconds of a container are kept apart, by the minute. Old intervals are
     merged and forgotten only after an hour in which the wall clock did not jump: a clock that is
     wrong for a moment would take the whole history for old, or for one of the future.
     """
 
-    history: History
+    keeper: Keeper
     lookup: NodeLookup
     files: CgroupFiles = CgroupFiles()
     startup_s: int = STARTUP_S
     proc: Path = PROC
-    defect: str = field(default="", init=False)
+    stopped: str = field(default="", init=False)
     latest: Mapping[ContainerKey, WindowDemand] = field(factory=dict, init=False)
     _current: dict[ContainerKey, IntervalDemand] = field(factory=dict, init=False)
     _minute: dict[ContainerKey, IntervalDemand] = field(factory=dict, init=False)
@@ -52,7 +53,7 @@ class Collector:
     _counted_at: float | None = field(default=None, init=False)
     _compacted_s: float = field(default=float("-inf"), init=False)
     _counters: dict[ContainerKey, CgroupCounters] = field(factory=dict, init=False)
-    _is_opened: bool = field(default=False, init=False)
+    _told_at: float | None = field(default=None, init=False)
     _clock: SteadyClock = field(factory=SteadyClock, init=False)
     _starts: Starts = field(init=False)
     _plan: LayerPlan | None = field(default=None, init=False)
@@ -70,7 +71,8 @@ class Collector:
         if begins_at != self._began_at:
             if self._counted_at is not None:
                 self._count(snapshot.monotonic_s)
-            self._close_interval(begins_at)
+            self._keep()
+            self._began_at = begins_at
             self._maintain(snapshot.monotonic_s)
         seconds = max(min(round(snapshot.window_s), MOST_WINDOW_S), 1)
         self._look_for_pods(len(snapshot.machine.cpus) * MILLIS)
@@ -81,22 +83,28 @@ class Collector:
             self._realize(snapshot, seconds)
         if self._counted_at is None or snapshot.monotonic_s - self._counted_at >= COUNTERS_S:
             self._count(snapshot.monotonic_s)
+        self._told_at = snapshot.at
 
     def demands(self, window_s: int, now: float) -> Mapping[ContainerKey, IntervalDemand]:
+        """Return the demands of ``look_back``."""
+        return self.look_back(window_s, now).demands
+
+    def look_back(self, window_s: int, now: float) -> Known:
         """Return the demand of each container of the node's pods in the last *window_s* seconds.
 
         The interval that is not over counts. Raises MachineError if the history cannot be read.
         """
         uids = {key.uid for key in self._containers}
         earlier = hours_to_come(now, window_s)
-        demands = dict(self.history.read(int(now) - window_s, uids, earlier))
+        known = self.keeper.read(int(now) - window_s, uids, earlier)
+        demands = dict(known.demands)
         current: dict[ContainerKey, IntervalDemand] = {}
         for key, demand in (*self._current.items(), *self._apart(self._minute)):
             current.setdefault(key, IntervalDemand()).merge(demand)
         for key, demand in current.items():
             demand.note_floor(self._began_at)
             demands.setdefault(key, IntervalDemand()).merge(demand)
-        return demands
+        return Known(demands, known.unread)
 
     def container(self, key: ContainerKey) -> NodeContainer | None:
         """Return the container of that key, None if it is not on the node any more."""
@@ -109,47 +117,34 @@ class Collector:
         the history cannot be written.
         """
         over = (each for each in intervals if each[1] + seconds <= self._began_at)
-        return self.history.fill(seconds, over)
+        return self.keeper.fill(seconds, over)
 
     @property
     def known(self) -> Iterable[ContainerKey]:
         """The containers of the node's pods."""
         return self._containers.keys()
 
+    def stop(self) -> None:
+        """Take the last window for the last one that is learned."""
+        since = "the start" if self._told_at is None else rfc3339(self._told_at)
+        self.stopped = f"nothing is learned since {since}; restart the agent"
+
     def close(self) -> None:
         """Keep the interval that is not over."""
         self._settle()
         self._keep()
-
-    def _close_interval(self, begins_at: int) -> None:
-        self._keep()
-        self._began_at = begins_at
+        self.keeper.close()
 
     def _maintain(self, now_s: float) -> None:
-        """Keep the history small, an hour after the last time. Else look whether it can be used.
-
-        That is at the start, and after a failure, which may be over.
-        """
-        if self._clock.steady_s(now_s) >= HOUR_S and now_s - self._compacted_s >= HOUR_S:
+        """Have the interval written, and the history kept small an hour after the last time."""
+        is_due = self._clock.steady_s(now_s) >= HOUR_S and now_s - self._compacted_s >= HOUR_S
+        if self.keeper.turn(compacts=is_due) and is_due:
             self._compacted_s = now_s
-            self._guard(self.history.compact)
-        elif self.defect or not self._is_opened:
-            self._guard(self.history.check)
-        self._is_opened = True
 
     def _keep(self) -> None:
         demands, self._current = self._current, {}
         if demands and self._began_at:
-            self._guard(lambda: self.history.add(self._began_at, INTERVAL_S, demands))
-
-    def _guard(self, use: Callable[[], None]) -> None:
-        """Go on without the history, as on a full disk. The defect is published."""
-        try:
-            use()
-        except MachineError as error:
-            self.defect = str(error)
-        else:
-            self.defect = self.history.defect
+            self.keeper.add(self._began_at, INTERVAL_S, demands)
 
     def _realize(self, snapshot: Snapshot, seconds: int) -> None:
         """Add what was realized in a window of *seconds*, to the containers that it is due to."""

@@ -48,12 +48,14 @@ def report(
 
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
     With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most. *prices*
-    are those of the settings, for readers of the report.
+    are those of the settings, for readers of the report. It ``is_incomplete`` without the history,
+    and if nothing is learned any more.
     """
-    demands = collector.demands(window_s, now)
+    learned = collector.look_back(window_s, now)
+    problems = list(_problems(learned.unread, collector.stopped))
     known = [
         (key, container, demand)
-        for key, demand in demands.items()
+        for key, demand in learned.demands.items()
         if (container := collector.container(key)) is not None and demand.seconds
     ]
     busiest = nlargest(MOST_ROWS, known, key=lambda row: row[2].cpu.mean())
@@ -68,11 +70,19 @@ def report(
         "options": asdict(options),
         "price_settings": asdict(prices),
         "left_out": len(known) - len(rows),
-        "notes": [NOT_KNOWN, *pressure_notes(rows)],
+        "is_incomplete": bool(problems),
+        "notes": [*problems, NOT_KNOWN, *pressure_notes(rows)],
         "containers": sorted(
             rows, key=lambda row: (row["namespace"], row["pod"], row["container"])
         ),
     }
+
+
+def _problems(unread: str, stopped: str) -> Iterator[str]:
+    if unread:
+        yield f"{unread}: the report has only the demand that is not written yet"
+    if stopped:
+        yield stopped
 
 
 def _within(rows: Iterable[dict[str, Any]], most_bytes: int) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,9 @@ from temper_plugin_rightsizer.node.filling import (
     fill_in,
 )
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MIB, MOST_DAYS, Options
+from temper_plugin_rightsizer.store.disk_thread import DiskThread
 from temper_plugin_rightsizer.store.history import HOUR_S, History
+from temper_plugin_rightsizer.store.keeper import Keeper
 
 MINUTE_S = 60
 
@@ -46,17 +48,21 @@ class Rightsizer(OpenInstrument):
             keep_s=options.keep_days * HOURS_OF_DAY * HOUR_S,
         )
         startup_s = options.startup_minutes * MINUTE_S
-        collector = Collector(history, context.lookup, startup_s=startup_s)
+        keeper = Keeper(history, DiskThread(context.charge))
+        collector = Collector(keeper, context.lookup, startup_s=startup_s)
         return cls(collector, options)
 
     def tell(self, snapshot: Snapshot) -> None:
         """Add the window to the interval."""
         self._collector.tell(snapshot)
 
+    def let_go(self) -> None:
+        """Have the reports say that nothing is learned any more."""
+        self._collector.stop()
+
     def defects(self) -> Iterable[str]:
-        """Return why the history is not kept."""
-        defect = self._collector.defect
-        return (defect,) if defect else ()
+        """Return why the history is not kept, and why nothing is learned."""
+        return tuple(filter(None, (self._collector.keeper.defect, self._collector.stopped)))
 
     def endpoints(self) -> Iterable[Endpoint]:
         """Serve ``/rightsize`` and ``/rightsize/history``."""

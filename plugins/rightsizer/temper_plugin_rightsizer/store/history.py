@@ -103,8 +103,8 @@ class History:
                     number = _number_of(database, key)
                     stored = _read(database, number, at)
                     if stored is not None:
-                        demand.merge(stored)
-                    packed = _packed(demand)
+                        stored.merge(demand)  # not the other way: a failed interval is tried again
+                    packed = _packed(demand if stored is None else stored)
                     if packed is not None:
                         row = (number, at, seconds, packed)
                         database.execute("INSERT OR REPLACE INTO interval VALUES (?, ?, ?, ?)", row)

@@ -1,0 +1,127 @@
+"""Uses the disk on a thread of its own, so that a disk that hangs holds nobody for long."""
+
+import _thread
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Generic, TypeVar
+
+from attrs import define, field
+
+from temper_core import MachineError, rfc3339
+
+ANSWER_S = 4.0
+"""Seconds. A read takes 2 s of CPU time at most, and the call of a plugin has 5 s."""
+
+Returned = TypeVar("Returned")
+
+
+class SilentDiskError(MachineError):
+    """The disk has not answered since *since*, in seconds since 1970."""
+
+    def __init__(self, since: float) -> None:
+        super().__init__(f"the disk of the history has not answered since {rfc3339(since)}")
+
+
+@define(eq=False)
+class _Job(Generic[Returned]):
+    work: Callable[[], Returned]
+    has_ended: threading.Event = field(factory=threading.Event, init=False)
+    results: list[Returned] = field(factory=list, init=False)
+    error: MachineError | None = field(default=None, init=False)
+
+    def run(self) -> None:
+        try:
+            self.results.append(self.work())
+        except MachineError as error:
+            self.error = error
+        finally:
+            self.has_ended.set()
+
+
+@define(eq=False)
+class DiskThread:
+    """Does jobs in turn, on a thread that lives while there are any. Any thread may call it.
+
+    *charge* accounts the CPU time of the thread.
+    """
+
+    charge: Callable[[], AbstractContextManager[None]] = nullcontext
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _jobs: deque[_Job[Any]] = field(factory=deque, init=False)
+    _is_running: bool = field(default=False, init=False)
+    _began_at: float = field(default=0.0, init=False)
+    _began_s: float = field(default=0.0, init=False)
+
+    @property
+    def silent_since(self) -> float | None:
+        """When the job under way began, in seconds since 1970, if that is ``ANSWER_S`` ago."""
+        is_silent = self._is_running and time.monotonic() - self._began_s >= ANSWER_S
+        return self._began_at if is_silent else None
+
+    def begin(self, work: Callable[[], None]) -> None:
+        """Have *work* done, without waiting. Raises MachineError if no thread can be started."""
+        self._add(_Job(work))
+
+    def ask(self, work: Callable[[], Returned]) -> Returned:
+        """Return the result of *work*. Raises its MachineError.
+
+        Raises SilentDiskError after ``ANSWER_S``, and at once while an earlier job takes longer.
+        """
+        since = self.silent_since
+        if since is not None:
+            raise SilentDiskError(since)
+        job = _Job(work)
+        self._add(job)
+        if not job.has_ended.wait(ANSWER_S):
+            raise SilentDiskError(self._give_up(job))
+        if job.error is not None:
+            raise job.error
+        return job.results[0]
+
+    def _add(self, job: _Job[Any]) -> None:
+        with self._lock:
+            if not self._is_running:
+                try:
+                    # threading.Thread.start would wait without end where it finds no memory.
+                    _thread.start_new_thread(self._run, ())
+                except RuntimeError as error:
+                    raise MachineError(f"no thread for the history: {error}") from error
+                self._note_begin()
+                self._is_running = True
+            self._jobs.append(job)
+
+    def _give_up(self, job: _Job[Any]) -> float:
+        """Let *job* not begin any more. Return when the job under way began."""
+        with self._lock:
+            if job in self._jobs and job is not self._jobs[0]:
+                self._jobs.remove(job)
+            return self._began_at
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            job, is_done = self._next(), False
+            try:
+                with self.charge():
+                    job.run()
+                is_done = True
+            finally:
+                is_open = self._end(is_done=is_done)
+
+    def _next(self) -> _Job[Any]:
+        with self._lock:
+            self._note_begin()
+            return self._jobs[0]
+
+    def _end(self, *, is_done: bool) -> bool:
+        """Note the end of a job. Return whether to go on: not after a bug, nor without a job."""
+        with self._lock:
+            self._jobs.popleft()
+            self._is_running = is_done and bool(self._jobs)
+            return self._is_running
+
+    def _note_begin(self) -> None:
+        self._began_at, self._began_s = time.time(), time.monotonic()
