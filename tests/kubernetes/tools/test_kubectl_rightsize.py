@@ -250,6 +250,16 @@ def test_a_leak_is_told_by_the_agent_that_saw_it(ask):
     assert rows["Deployment/web", "app"]["leak"] is None
 
 
+def test_agents_that_do_not_tell_all_of_their_demand_are_named(ask, fleet):
+    """As where the disk with the history does not answer."""
+    fleet.answers[path_of("n2")] = {**fleet.answers[path_of("n2")], "is_incomplete": True}
+
+    report, rows = reported(ask)
+
+    assert any(note.startswith("the demand on n2 is incomplete") for note in report["notes"])
+    assert rows["Deployment/web", "app"]["replicas"] == 2
+
+
 def test_agents_that_are_away_are_named(ask, fleet):
     fleet.answers[path_of("n1")] = 503, {"kind": "Status", "message": "connection refused"}
 

@@ -54,9 +54,13 @@ class Question:
 
 @frozen
 class _Answers:
-    """The agents without an answer, the longest window, and the prices of most agents."""
+    """The agents without an answer, and the nodes whose answer has not all of their demand.
+
+    With the longest window, and the prices of most agents.
+    """
 
     away: Sequence[Away]
+    incomplete: Sequence[str]
     window_s: int
     prices: Prices | None
 
@@ -95,6 +99,7 @@ def report(
         "options": asdict(options),
         "notes": [
             *_notes(away, demand),
+            *_incomplete(answers.incomplete),
             *known.unknown,
             *unknown,
             *surroundings.unknown,
@@ -118,7 +123,7 @@ def _ask(
 ) -> _Answers:
     """Add the answers of *agents* to *demand*. Raise MachineError if there are none."""
     query = {"demand": "1", **({"hours": str(question.hours)} if question.hours else {})}
-    away, window_s, prices = list[Away](), 0, AgreedPrices()
+    away, incomplete, window_s, prices = list[Away](), list[str](), 0, AgreedPrices()
     for asked, (agent, answer) in enumerate(ask_agents(question.access, agents, query), 1):
         if isinstance(answer, Away):
             away.append(answer)
@@ -126,10 +131,12 @@ def _ask(
             demand.add(answer, agent.node)
             window_s = max(window_s, count(answer, "window_s") or 0)
             prices.add(answer)
+            if answer.get("is_incomplete") is True:
+                incomplete.append(agent.node)
         shown(asked, len(agents))
     if len(away) == len(agents):
         raise MachineError(f"no agent answers; that of {away[-1].node}: {away[-1].why}")
-    return _Answers(away, window_s, prices.agreed)
+    return _Answers(away, incomplete, window_s, prices.agreed)
 
 
 def _machines(machines: ClusterMachines, prices: Prices) -> Mapping[str, Any]:
@@ -159,6 +166,14 @@ def _notes(away: Iterable[Away], demand: ClusterDemand) -> Iterable[str]:
         yield (
             f"the agent of {node} tells of {containers} containers of pods that are not there, "
             "and are left out"
+        )
+
+
+def _incomplete(nodes: Sequence[str]) -> Iterable[str]:
+    if nodes:
+        yield (
+            f"the demand on {named(sorted(nodes))} is incomplete: GET /rightsize of the agents "
+            "there says why"
         )
 
 
