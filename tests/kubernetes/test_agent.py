@@ -205,3 +205,16 @@ def tiers_in(annotations):
 def added(cluster, node, before):
     now = tiers_in(cluster.annotations(node))
     return {t: (now[t][0] - before[t][0], now[t][1] - before[t][1]) for t in PRIORITIES}
+
+
+def test_an_agent_whose_node_is_not_in_the_cluster_says_so_and_stays_ready(cluster, node, start):
+    cluster.without_node(node)
+
+    agent = start()
+    agent.until(lambda: f"the cluster has no node '{node}'" in agent.defects(), "the defect")
+    ready = agent.get("/readyz")
+    cluster.node(node)
+    agent.until(lambda: "no node" not in agent.defects(), "the end of the defect")
+
+    assert ready["ready"] is True
+    assert agent.stop() == 0

@@ -12,7 +12,7 @@ from temper_plugin_kubernetes.accounts import Account
 from temper_plugin_kubernetes.instrument import ClusterInstrument
 from temper_plugin_kubernetes.node import NodeState, NodeWatch
 from temper_plugin_kubernetes.options import Options
-from tests.control_plane.cluster import pod, wait_until
+from tests.control_plane.cluster import pod, unique, wait_until
 
 NOWHERE = Access("127.0.0.1", 9, is_tls=False)
 SWITCH_S = 1.0
@@ -41,6 +41,10 @@ class Opened:
     def writes(self, what="annotations"):
         samples = next(each for each in self.account.metrics() if "writes" in each.name).samples
         return {each.labels["write"]: each.value for each in samples}.get(what, 0)
+
+    def is_watched(self):
+        samples = next(each for each in self.account.metrics() if "watch_up" in each.name).samples
+        return any(each.value for each in samples)
 
 
 @pytest.fixture
@@ -153,6 +157,49 @@ def test_a_node_that_is_registered_anew_withdraws_nothing_until_it_says_so(
         "object; annotate this one with temper.codes/safe-mode-requested=false to withdraw it"
     )
     wait_until(lambda: not requests.active(), "the release")
+
+
+def test_a_node_that_is_not_in_the_cluster_is_a_defect_until_it_is(
+    cluster, access, accompany, requests
+):
+    name = unique("unregistered")
+    opened = accompany(access, name, stale_after_s=0.0)
+    wait_until(opened.is_watched, "the watch")
+    instrument = opened.instrument
+    (defect,) = wait_until(instrument.defects, "the defect")
+
+    cluster.node(name)
+    wait_until(lambda: not instrument.defects(), "the node")
+    cluster.annotate(name, safe_mode_requested="true")
+    wait_until(requests.active, "the request")
+    cluster.without_node(name)
+    again = wait_until(instrument.defects, "the defect after the deletion")
+
+    assert defect == (
+        f"the cluster has no node {name!r}, so neither the kill switch by annotation nor pods are "
+        "heard; `node` in [plugins.kubernetes] names it"
+    )
+    assert again == (defect,)
+    assert "kubernetes" in requests.active()
+
+
+def test_a_node_that_is_not_there_yet_has_as_long_as_a_watch_that_is_down(access, accompany):
+    opened = accompany(access, unique("unregistered"), stale_after_s=1000.0)
+
+    wait_until(opened.is_watched, "the watch")
+
+    assert opened.instrument.defects() == ()
+
+
+def test_of_a_node_that_is_not_there_a_watch_that_is_down_is_told(access, way, accompany):
+    opened = accompany(access, unique("unregistered"), stale_after_s=0.0)
+    wait_until(opened.is_watched, "the watch")
+
+    way.cut()
+    wait_until(lambda: not opened.is_watched(), "the end of the watch")
+    (defect,) = wait_until(opened.instrument.defects, "the defect")
+
+    assert defect.startswith("the node's annotations are not heard, nor the kill switch")
 
 
 def test_requests_of_others_are_left_alone(cluster, node, access, accompany, requests):
@@ -319,6 +366,50 @@ def test_either_can_be_switched_off(cluster, node, access, accompany, off):
 
     assert bool(cluster.events(node)) is (off != "events")
     assert bool(cluster.annotations(node)) is (off != "annotations")
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+OWN, OTHER = {"metadata": {"name": "n"}}, {"metadata": {"name": "other"}}
+
+
+def test_the_absence_lasts_from_the_first_list_without_the_node():
+    clock = Clock()
+    watch = NodeWatch("n", lambda _state: None, clock=clock)
+    before = watch.absent_s
+
+    with capture_logs() as logs:
+        for items in ([], [OTHER], []):
+            watch.replaced(items)
+            clock.now += 5.0
+        absent = watch.absent_s
+        watch.changed("ADDED", OTHER)
+        beside_another = watch.absent_s
+        watch.changed("ADDED", OWN)
+
+    assert (before, absent, beside_another, watch.absent_s) == (0.0, 15.0, 15.0, 0.0)
+    assert [entry["event"] for entry in logs] == ["node_not_found", "node_found"]
+
+
+def test_the_absence_lasts_from_the_deletion_of_the_node():
+    clock = Clock()
+    watch = NodeWatch("n", lambda _state: None, clock=clock)
+    watch.replaced([OWN])
+
+    with capture_logs() as logs:
+        watch.changed("DELETED", OTHER)
+        watch.changed("DELETED", OWN)
+        clock.now += 7.0
+        absent = watch.absent_s
+        watch.replaced([OWN])
+
+    assert (absent, watch.absent_s) == (7.0, 0.0)
+    assert [entry["event"] for entry in logs] == ["node_not_found", "node_found"]
 
 
 @pytest.mark.parametrize("annotations", ["all", [1], {"temper.codes/safe-mode-requested": 5}])

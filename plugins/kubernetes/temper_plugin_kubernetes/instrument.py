@@ -30,6 +30,7 @@ class ClusterInstrument(OpenInstrument):
         self, context: InstrumentContext, access: Access, options: Options, account: Account
     ) -> None:
         self._status = status = account.watch_status("node")
+        self._name = options.node
         self._after_s = options.stale_after_s
         annotation_requests = AnnotationRequests(context, self._look)
         self._node = NodeWatch(options.node, annotation_requests.obey, self._look)
@@ -47,11 +48,17 @@ class ClusterInstrument(OpenInstrument):
         self._writer.tell(snapshot)
 
     def defects(self) -> Sequence[str]:
-        """Report that the cluster's kill switch is not heard, if the watch of the node is stale."""
-        stale = self._status.stale(self._after_s)
-        if stale is None:
-            return ()
-        return (f"the node's annotations are not heard, nor the kill switch: {stale.reason}",)
+        """Report that the kill switch is not heard: the watch is stale, or there is no such node.
+
+        A node that the kubelet is about to register has as long as a watch that is down.
+        """
+        if stale := self._status.stale(self._after_s):
+            return (f"the node's annotations are not heard, nor the kill switch: {stale.reason}",)
+        if self._node.absent_s > self._after_s:
+            missing = f"the cluster has no node {self._name!r}"
+            unheard = "neither the kill switch by annotation nor pods are heard"
+            return (f"{missing}, so {unheard}; `node` in [plugins.kubernetes] names it",)
+        return ()
 
     def close(self) -> None:
         """Remove the agent's annotations and end the watch."""

@@ -1,6 +1,7 @@
 """The agent's own Node object: its annotations, and the callbacks for their changes."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 
 import structlog
@@ -25,7 +26,7 @@ class NodeWatch:
     """Follows one node. *obey* is called with its state on each change.
 
     *changed* is called after that. Both run on the watching thread. If the object cannot be read,
-    the last annotations stay in force.
+    or the cluster does not have it, the last annotations stay in force.
     """
 
     def __init__(
@@ -33,10 +34,13 @@ class NodeWatch:
         name: str,
         obey: Callable[[NodeState], None],
         changed: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._obey = obey
         self._changed = changed
+        self._clock = clock
+        self._absent_since: float | None = None
         self._state = NodeState()
         self._lock = threading.Lock()
 
@@ -45,26 +49,48 @@ class NodeWatch:
         with self._lock:
             return self._state
 
+    @property
+    def absent_s(self) -> float:
+        """For how many seconds the API server has known no such node. 0 while it knows it."""
+        with self._lock:
+            since = self._absent_since
+        return 0.0 if since is None else self._clock() - since
+
     def replaced(self, items: Iterable[Json]) -> None:
-        """Record the node. If there is none, its last annotations stay in force."""
-        nodes = list(items)
+        """Record the node, or that there is none."""
+        nodes = [item for item in items if self._is_own(item)]
+        self._found(is_there=bool(nodes))
         for item in nodes:
             self._saw(item)
-        if not nodes:
-            log.warning("node_not_found", node=self._name)
 
     def changed(self, kind: str, item: Json) -> None:
-        """Record a change of the node. After a deletion its last annotations stay in force."""
+        """Record a change of the node, or its deletion."""
+        if not self._is_own(item):
+            return
+        self._found(is_there=kind != "DELETED")
         if kind != "DELETED":
             self._saw(item)
 
     def status_changed(self) -> None:
         """Nothing depends on whether the watch is up."""
 
-    def _saw(self, item: Json) -> None:
+    def _is_own(self, item: Json) -> bool:
         metadata = item.get("metadata")
-        if not isinstance(metadata, dict) or metadata.get("name") != self._name:
+        return isinstance(metadata, dict) and metadata.get("name") == self._name
+
+    def _found(self, *, is_there: bool) -> None:
+        was_there = self._absent_since is None
+        if is_there == was_there:
             return
+        with self._lock:
+            self._absent_since = None if is_there else self._clock()
+        if is_there:
+            log.info("node_found", node=self._name)
+        else:
+            log.warning("node_not_found", node=self._name)
+
+    def _saw(self, item: Json) -> None:
+        metadata = item["metadata"]
         try:
             require_object(item)
         except TypeError as error:
