@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from temper_serving.turns import BusyError, Turns
+from temper_serving.turns import BusyError, QuestionTurns, Turns
 
 
 def test_networks_take_turns_however_many_one_of_them_asks_for():
@@ -106,3 +106,27 @@ def test_after_a_turn_the_loop_rests_for_a_multiple_of_it():
     took_s, rested_s = asyncio.run(run())
 
     assert rested_s >= 3.5 * took_s
+
+
+def test_of_each_size_one_question_is_held_and_none_waits_for_the_other_size():
+    held = {"small": 0, "large": 0}
+    most, done = dict(held), []
+
+    async def ask(turns, size, awaits):
+        async with turns.turn("10.0.0.1", is_small=size == "small"):
+            held[size] += 1
+            most[size] = max(most[size], held[size])
+            for _ in range(awaits):
+                await asyncio.sleep(0)
+            held[size] -= 1
+        done.append(size)
+
+    async def run():
+        turns = QuestionTurns()
+        large = [ask(turns, "large", 50) for _ in range(4)]
+        await asyncio.gather(*large, *(ask(turns, "small", 0) for _ in range(4)))
+
+    asyncio.run(run())
+
+    assert most == {"small": 1, "large": 1}
+    assert done[:4] == ["small"] * 4

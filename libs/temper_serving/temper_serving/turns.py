@@ -4,11 +4,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from attrs import define, field
 
 from temper_core import client_network
+
+MOST_QUESTIONS = 512
+"""More than a server has places, of which a scheduler takes any number from one address."""
 
 
 class BusyError(Exception):
@@ -69,3 +72,19 @@ class Turns:
                 waiting.set_result(None)
                 return
         self._is_taken = False
+
+
+@define(eq=False)
+class QuestionTurns:
+    """Turns of a scheduler's questions. Small ones and large ones do not wait for each other.
+
+    A question belongs to its turn until it is answered. So one of each size is held as objects,
+    which take up to 30 times the bytes of their text.
+    """
+
+    _small: Turns = field(factory=lambda: Turns(MOST_QUESTIONS, MOST_QUESTIONS), init=False)
+    _large: Turns = field(factory=lambda: Turns(MOST_QUESTIONS, MOST_QUESTIONS), init=False)
+
+    def turn(self, client: str, *, is_small: bool) -> AbstractAsyncContextManager[None]:
+        """Wait for the turn of *client*, an address. Raises BusyError."""
+        return (self._small if is_small else self._large).turn(client)

@@ -199,6 +199,26 @@ def test_a_small_request_comes_between_large_ones(ledger):
     assert len(done) == 9
 
 
+def test_small_questions_of_one_address_do_not_keep_that_of_another_waiting(ledger):
+    application = Extender(READER, ledger).application()
+    done = []
+
+    async def ask(client, name):
+        answer = await client.post("/prioritize", json=asked("empty"))
+        done.append((name, answer.status_code))
+
+    async def run():
+        greedy, scheduler = (client_at(application, f"10.0.0.{host}") for host in (1, 2))
+        async with greedy, scheduler:
+            questions = [ask(greedy, "greedy") for _ in range(40)]
+            await asyncio.gather(*questions, ask(scheduler, "scheduler"))
+
+    asyncio.run(run())
+
+    assert {status for _, status in done} == {HTTPStatus.OK}
+    assert ("scheduler", HTTPStatus.OK) in done[:4]
+
+
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(max_size=5),

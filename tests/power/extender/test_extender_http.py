@@ -1,5 +1,6 @@
 """The extender over real sockets: what a scheduler may send, and what it is answered."""
 
+import asyncio
 import json
 import socket
 import threading
@@ -8,8 +9,13 @@ import time
 import httpx2
 import pytest
 
+from temper_core import InputError
+from temper_plugin_power.extender.application import PowerExtender
 from temper_plugin_power.extender.cluster import Cluster, Eviction, Owner
+from temper_plugin_power.extender.parts import SMALL_BYTES
+from temper_plugin_power.extender.questions import read_question
 from temper_plugin_power.extender.reading import profile_of_object, twin_of_object
+from temper_plugin_power.extender.starting import rules_of
 from temper_plugin_power.settings.extender import ExtenderSettings
 from temper_plugin_power.settings.power import PowerSettings
 from tests.power.extender.serving import (
@@ -21,6 +27,7 @@ from tests.power.extender.serving import (
     a_twin,
     asked,
     asked_whole,
+    preempting,
     serving,
 )
 
@@ -258,6 +265,7 @@ def test_the_evicted_pods_of_an_owner_are_kept_off_eco_nodes_for_a_while(cluster
             b'{"Pod": {}, "Nodes": {"items": [{}]}}',
             "nodes.items: a node has no name",
         ),
+        (b'{"Pod": [' + b"{}," * 100_000 + b"{}]}", "the body is not JSON, or a value is too"),
         (json.dumps(asked("n" * 254)).encode(), "nodenames: must be texts of at most 253"),
         (json.dumps(asked(*["n"] * 50_001)).encode(), "nodenames: must be at most 50000"),
         (
@@ -294,6 +302,44 @@ def test_a_body_that_does_not_come_is_refused_after_the_deadline():
         answer = sending.makefile("rb").readline()
 
     assert answer.split()[1] in (b"408", b"503")
+
+
+def test_more_labels_than_any_cluster_has_are_refused():
+    labels = {f"l{number}": "" for number in range(80_000)}
+    body = json.dumps(asked_whole({f"n{number}": labels for number in range(7)})).encode()
+
+    with pytest.raises(InputError, match="must have at most 500000 labels"):
+        asyncio.run(read_question(body))
+
+
+def test_labels_that_no_api_server_takes_are_left_out(client):
+    labels = {"zone": "a", "k" * 318: "", "long": "v" * 64, "smile": "\N{GRINNING FACE}"}
+
+    answer = client.post("/filter", json=asked_whole({"performance": labels})).json()
+
+    assert answer["nodes"]["items"][0]["metadata"]["labels"] == {"zone": "a"}
+
+
+@pytest.mark.parametrize("path", ["/filter", "/prioritize", "/preempt"])
+@pytest.mark.parametrize("size", [0, 2 * SMALL_BYTES])
+def test_addresses_take_turns_however_many_questions_one_of_them_asks(path, size):
+    application = PowerExtender(rules_of(PowerSettings()), Cluster(), deadline_s=600).application()
+    body = json.dumps({**preempting({"a": ["1"]}), **asked("a"), "x": "y" * size}).encode()
+    done = []
+
+    async def ask(address):
+        transport = httpx2.ASGITransport(app=application, client=(address, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://extender") as client:
+            answer = await client.post(path, content=body)
+        done.append((address, answer.status_code))
+
+    async def run():
+        await asyncio.gather(*(ask("10.0.0.1") for _ in range(20)), ask("10.0.0.2"))
+
+    asyncio.run(run())
+
+    assert {status for _, status in done} == {200}
+    assert ("10.0.0.2", 200) in done[:4]
 
 
 def test_a_large_question_does_not_hold_up_a_probe():

@@ -1,8 +1,8 @@
 """The extender's HTTP application: endpoints for the scheduler, operators and probes."""
 
-import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -13,7 +13,6 @@ from temper_core import InputError
 from temper_kube.access import Access
 from temper_plugin_density.placement.asking import PodReader
 from temper_plugin_density.placement.exchange import (
-    Question,
     answer,
     read_pod_or_question,
     read_question,
@@ -29,26 +28,25 @@ from temper_plugin_density.placement.explaining import (
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.measures import ANSWERED as WAS_ANSWERED
 from temper_plugin_density.placement.measures import REFUSED, Measures
+from temper_plugin_density.placement.scoring import Score
 from temper_plugin_density.placement.watching import Watches
 from temper_serving.answers import JSON, document, line, refusing
 from temper_serving.bodies import BodyBudget, RefusedBodyError
 from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
-from temper_serving.turns import Turns
+from temper_serving.turns import BusyError, QuestionTurns, Turns
 
 MOST_BYTES = 4 * 1024 * 1024
 """10,000 names of nodes and the largest Pod object, or some 200 whole Node objects."""
 MOST_EXPLAINED = 500
 """Nodes of one explanation. A client may be slow to read it, or not read it at all."""
 LARGE_BYTES = 64 * 1024
-"""A larger body is parsed when no other large one is, so that small requests come between."""
+"""Larger bodies have turns of their own, so that small requests come between."""
 MOST_EXPLANATIONS, MOST_OF_CLIENT = 64, 4
 """Explanations that wait, in all and for the clients of one network."""
 REST = 4.0
 """Explanations take a fifth of the event loop, which answers the scheduler and probes too."""
-
-Reader = Callable[[bytes, PodReader], Question]
 
 
 class Extender:
@@ -60,7 +58,7 @@ class Extender:
         self._bodies = BodyBudget(most_bytes, most_held_bytes=2 * most_bytes)
         self._watches = Watches(ledger, reader)
         self._decisions = Decisions()
-        self._large = asyncio.Lock()
+        self._questions = QuestionTurns()
         self._turns = Turns(MOST_EXPLANATIONS, MOST_OF_CLIENT, rest=REST)
         self._measures = Measures(ledger, self._watches)
 
@@ -77,17 +75,21 @@ class Extender:
     async def _prioritize(self, request: Request) -> Response:
         began = time.perf_counter()
         try:
-            question = await self._read(request, read_question)
-        except (InputError, RefusedBodyError):
+            async with self._turn(request) as body:
+                response, scores = self._answered(request, body)
+        except (InputError, RefusedBodyError, BusyError):
             self._measures.requests.labels(REFUSED).inc()
             raise
-        scores = question.scores(self._ledger)
-        self._decisions.keep(ScoreRecord(question.demand, scores, time.time(), address_of(request)))
-        response = Response(answer(scores), media_type=JSON)
         self._measures.count_scores(scores)
         self._measures.requests.labels(WAS_ANSWERED).inc()
         self._measures.seconds.observe(time.perf_counter() - began)
         return response
+
+    def _answered(self, request: Request, body: bytes) -> tuple[Response, tuple[Score, ...]]:
+        question = read_question(body, self._reader)
+        scores = question.scores(self._ledger)
+        self._decisions.keep(ScoreRecord(question.demand, scores, time.time(), address_of(request)))
+        return Response(answer(scores), media_type=JSON), scores
 
     async def _recall(self, request: Request) -> Response:
         """Explain the scores of a recently scored or bound pod."""
@@ -115,19 +117,18 @@ class Extender:
             }
         )
 
-    async def _read(self, request: Request, read: Reader) -> Question:
-        """Read the body and parse it, a large one alone."""
+    @asynccontextmanager
+    async def _turn(self, request: Request) -> AsyncIterator[bytes]:
+        """Yield the body once it is the client's turn to have it parsed."""
         async with self._bodies.held(request) as body:
-            if len(body) <= LARGE_BYTES:
-                return read(body, self._reader)
-            async with self._large:
-                question = read(body, self._reader)
-                await asyncio.sleep(0)
-        return question
+            is_small = len(body) <= LARGE_BYTES
+            async with self._questions.turn(address_of(request), is_small=is_small):
+                yield body
 
     async def _try(self, request: Request) -> Response:
         """Explain the scores of the pod in the body. The result is not kept."""
-        question = await self._read(request, read_pod_or_question)
+        async with self._turn(request) as body:
+            question = read_pod_or_question(body, self._reader)
         async with self._turns.turn(address_of(request)):
             decision = ScoreRecord(question.demand, question.scores(self._ledger), time.time())
             return document(explain(decision, self._ledger, RECKONED, MOST_EXPLAINED))

@@ -15,13 +15,12 @@ from temper_plugin_density.placement.facts import NodeFacts, read_node
 from temper_plugin_density.placement.ledger import Ledger
 from temper_plugin_density.placement.scoring import Score
 from temper_plugin_density.pod_bounds import check_containers
+from temper_serving.values import MOST_VALUES, values_in
 
 MOST_NODES = 10_000
 """A scheduler sends the nodes that it sampled, which are 5 % of the largest clusters' 65,000."""
 LONGEST_NAME = 253
 """The API server's bound for the name of a node."""
-MOST_VALUES = 100_000
-"""Values of one request. 10,000 names and the largest Pod objects have about 20,000."""
 
 
 @frozen
@@ -69,8 +68,8 @@ def answer(scores: Iterable[Score]) -> bytes:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    # Parsing takes a time per value, in which nothing else is answered. Commas in texts count too.
-    if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
+    # Parsing takes a time per value, in which nothing else is answered.
+    if values_in(body) > MOST_VALUES:
         raise InputError(f"the body has more than {MOST_VALUES} values")
     try:
         values = parse_tenant_json(body)

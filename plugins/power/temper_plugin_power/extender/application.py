@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from attrs import frozen
@@ -17,7 +18,7 @@ from temper_plugin_power.extender.asking import Reading, view_of
 from temper_plugin_power.extender.cluster import Cluster
 from temper_plugin_power.extender.filtering import filtered, remaining
 from temper_plugin_power.extender.measures import Measures
-from temper_plugin_power.extender.parts import SMALL_BYTES
+from temper_plugin_power.extender.parts import is_small
 from temper_plugin_power.extender.questions import read_question
 from temper_plugin_power.extender.rating import Moment, points_of, terms_of, written_scores
 from temper_plugin_power.extender.showing import shown
@@ -30,10 +31,11 @@ from temper_serving.certificate_files import CertificateFiles
 from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
-from temper_serving.turns import Turns
+from temper_serving.turns import QuestionTurns, Turns
 
 MOST_BYTES = 64 * 1024 * 1024
 """Some 5,000 whole Node objects."""
+MOST_HELD_BYTES = 3 * MOST_BYTES // 2
 DEADLINE_S = 2.0
 MOST_SHOWING, MOST_OF_CLIENT = 64, 4
 """Requests for everything that wait, in all and for the clients of one network."""
@@ -68,9 +70,9 @@ class PowerExtender:
     ) -> None:
         self._rules, self._cluster, self._clock = rules, cluster, clock
         self._deadline_s = deadline_s
-        self._bodies = BodyBudget(most_bytes, deadline_s, most_held_bytes=2 * most_bytes)
+        self._bodies = BodyBudget(most_bytes, deadline_s, most_held_bytes=MOST_HELD_BYTES)
         self._watches = Watches(cluster)
-        self._large = asyncio.Lock()
+        self._questions = QuestionTurns()
         self._turns = Turns(MOST_SHOWING, MOST_OF_CLIENT, rest=REST)
         self._certificate = certificate
         self._measures = Measures(cluster, rules.choices, clock, certificate)
@@ -88,17 +90,17 @@ class PowerExtender:
         return Starlette(routes=routes, lifespan=watching(self._watches, access))
 
     async def _filter(self, request: Request) -> Response:
-        began, question = await self._ask(request, read_question)
-        moment = self._moment()
-        pod = view_of(question.pod, self._cluster, self._rules.reading, moment.now)
-        reply = filtered(question, pod, self._cluster, moment)
+        async with self._asked(request, read_question) as (began, question):
+            moment = self._moment()
+            pod = view_of(question.pod, self._cluster, self._rules.reading, moment.now)
+            reply = filtered(question, pod, self._cluster, moment)
         self._measures.count(self._measures.filters, self._measures.filter_seconds, pod, began)
         self._measures.count_rejections(reply.causes)
         return Response(reply.body, media_type=JSON)
 
     async def _preempt(self, request: Request) -> Response:
-        _, preemption = await self._ask(request, read_preemption)
-        reply = remaining(preemption, self._judged(preemption), self._cluster, self._moment())
+        async with self._asked(request, read_preemption) as (_, preemption):
+            reply = remaining(preemption, self._judged(preemption), self._cluster, self._moment())
         return Response(reply, media_type=JSON)
 
     def _judged(self, preemption: Preemption) -> PodView | None:
@@ -109,34 +111,41 @@ class PowerExtender:
             return None
 
     async def _prioritize(self, request: Request) -> Response:
-        began, question = await self._ask(request, read_question)
         rules, cluster = self._rules, self._cluster
-        moment = self._moment()
-        pod = view_of(question.pod, cluster, rules.reading, moment.now)
-        terms = terms_of(pod, cluster, rules.choices, moment)
-        points = points_of(question.names, cluster, terms, moment)
-        reply = written_scores(question.names, points, cluster, rules.score_scale)
+        async with self._asked(request, read_question) as (began, question):
+            moment = self._moment()
+            pod = view_of(question.pod, cluster, rules.reading, moment.now)
+            terms = terms_of(pod, cluster, rules.choices, moment)
+            points = points_of(question.names, cluster, terms, moment)
+            reply = written_scores(question.names, points, cluster, rules.score_scale)
         measures = self._measures
         measures.count(measures.priorities, measures.prioritize_seconds, pod, began)
         return Response(reply, media_type=JSON)
 
-    async def _ask(self, request: Request, read: Read[Asked]) -> tuple[float, Asked]:
-        """Return when the request began, and its question. Raises after the deadline."""
-        began = time.perf_counter()
-        try:
-            async with asyncio.timeout(self._deadline_s):
-                return began, await self._read(request, read)
-        except TimeoutError as error:
-            reason = f"no answer within {self._deadline_s:g} s"
-            raise RefusedBodyError(UNAVAILABLE, reason) from error
+    @asynccontextmanager
+    async def _asked(
+        self, request: Request, read: Read[Asked]
+    ) -> AsyncIterator[tuple[float, Asked]]:
+        """Yield when the request began, and its question. Raises after the deadline.
 
-    async def _read(self, request: Request, read: Read[Asked]) -> Asked:
-        """Read the body and parse it, a large one alone."""
-        async with self._bodies.held(request) as body:
-            if len(body) <= SMALL_BYTES:
-                return await read(body)
-            async with self._large:
-                return await read(body)
+        The block is part of the client's turn, so that no other question is held meanwhile.
+        """
+        began = time.perf_counter()
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self._deadline_s):
+                    question = await self._read(request, read, held)
+            except TimeoutError as error:
+                reason = f"no answer within {self._deadline_s:g} s"
+                raise RefusedBodyError(UNAVAILABLE, reason) from error
+            yield began, question
+
+    async def _read(self, request: Request, read: Read[Asked], held: AsyncExitStack) -> Asked:
+        """Read the body, and parse it in the turn of its client. Both end with *held*."""
+        body = await held.enter_async_context(self._bodies.held(request))
+        turn = self._questions.turn(address_of(request), is_small=is_small(body))
+        await held.enter_async_context(turn)
+        return await read(body)
 
     async def _show(self, request: Request) -> Response:
         """Show what is known of all nodes."""

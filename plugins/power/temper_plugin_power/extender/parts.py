@@ -9,11 +9,12 @@ from typing import Any
 
 from temper_core import InputError, parse_tenant_json
 from temper_plugin_power.extender.pieces import PiecedText
+from temper_serving.values import MOST_VALUES, values_in
 
 POD, NODES, NODE, NAMES, OTHER = "pod", "nodes", "node", "nodenames", ""
 VICTIMS, VICTIMS_OF = "victims", "victims of a node"
 SMALL_BYTES = 1024 * 1024
-"""A smaller body is parsed at once, in some 10 ms. 5,000 names have 300 KB."""
+"""A smaller body of few values is parsed at once, in some 10 ms. 5,000 names have 300 KB."""
 NO_LIST = "nodes.items: must be a list of nodes"
 
 PART_OF = {
@@ -34,7 +35,12 @@ Part = tuple[str, Any]
 
 def parts_of(body: bytes) -> Iterator[Part]:
     """Yield the parts of *body*, whole nodes one by one. Raises InputError for another form."""
-    return parts_at_once(body) if len(body) <= SMALL_BYTES else parts_piecewise(body)
+    return parts_at_once(body) if is_small(body) else parts_piecewise(body)
+
+
+def is_small(body: bytes) -> bool:
+    """Return whether *body* is parsed at once. Its bytes alone do not bound time and memory."""
+    return len(body) <= SMALL_BYTES and values_in(body) <= MOST_VALUES
 
 
 def parts_at_once(body: bytes) -> Iterator[Part]:

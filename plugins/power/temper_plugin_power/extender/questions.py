@@ -14,6 +14,10 @@ from temper_plugin_power.resources.fields import text_at, value_at
 MOST_NODES = 50_000
 LONGEST_NAME = 253
 """The API server's bound for the name of a node."""
+MOST_LABELS, MOST_LABEL_CHARACTERS = 500_000, 32 * 1024 * 1024
+"""Labels of all nodes together. 5,000 nodes with 100 labels each have as many."""
+LONGEST_KEY, LONGEST_VALUE = 317, 63
+"""The API server's bounds for a label. Both are ASCII."""
 TURN_S = 0.005
 """After so long other tasks of the event loop run."""
 
@@ -63,6 +67,8 @@ class _Reader:
     _has_nodes: bool = False
     _node_names: list[str] = field(factory=list)
     _labels: list[Mapping[str, str]] = field(factory=list)
+    _count: int = 0
+    _characters: int = 0
 
     def take(self, part: str, value: Any) -> None:  # noqa: ANN401 - any JSON
         """Take a part. Raises InputError for nodes that are none."""
@@ -93,7 +99,16 @@ class _Reader:
         if len(self._node_names) >= MOST_NODES:
             raise InputError(f"nodes.items: must be at most {MOST_NODES}")
         self._node_names.append(name)
-        self._labels.append(texts(value_at(item, "metadata.labels")))
+        self._take_labels(texts(value_at(item, "metadata.labels")))
+
+    def _take_labels(self, table: Mapping[str, str]) -> None:
+        """Keep the labels that an API server takes. Raises InputError for too many."""
+        labels = {key: value for key, value in table.items() if _is_label(key, value)}
+        self._count += len(labels)
+        self._characters += sum(len(key) + len(value) for key, value in labels.items())
+        if self._count > MOST_LABELS or self._characters > MOST_LABEL_CHARACTERS:
+            raise InputError(f"nodes.items: must have at most {MOST_LABELS} labels, of 32 MiB")
+        self._labels.append(labels)
 
 
 def texts(table: object) -> Mapping[str, str]:
@@ -101,6 +116,11 @@ def texts(table: object) -> Mapping[str, str]:
     if not isinstance(table, Mapping):
         return {}
     return {key: value for key, value in table.items() if isinstance(value, str)}
+
+
+def _is_label(key: str, value: str) -> bool:
+    within = len(key) <= LONGEST_KEY and len(value) <= LONGEST_VALUE
+    return within and key.isascii() and value.isascii()
 
 
 def _checked(names: object) -> Sequence[str]:
