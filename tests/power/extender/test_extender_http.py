@@ -342,9 +342,46 @@ def test_addresses_take_turns_however_many_questions_one_of_them_asks(path, size
     assert ("10.0.0.2", 200) in done[:4]
 
 
+def test_a_client_that_reads_no_answers_leaves_room_for_those_of_another():
+    application = PowerExtender(rules_of(PowerSettings()), Cluster(), deadline_s=600).application()
+    victims = {f"n{number}": ["u" * 250] * 600 for number in range(100)}
+    body = json.dumps(preempting(victims)).encode()
+
+    async def run():
+        is_read, is_answered = asyncio.Event(), asyncio.Event()
+        statuses = {"10.0.0.1": [], "10.0.0.2": []}
+
+        async def ask(address):
+            async def receive():
+                return {"type": "http.request", "body": body}
+
+            async def send(message):
+                if message["type"] == "http.response.start":
+                    statuses[address].append(message["status"])
+                    if len(statuses["10.0.0.1"]) == 4:
+                        is_answered.set()
+                elif address == "10.0.0.1":
+                    await is_read.wait()
+
+            scope = {"type": "http", "method": "POST", "path": "/preempt", "headers": []}
+            await application({**scope, "query_string": b"", "client": (address, 1)}, receive, send)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(ask("10.0.0.1"))
+            await is_answered.wait()
+            await ask("10.0.0.2")
+            is_read.set()
+        return statuses
+
+    statuses = asyncio.run(run())
+
+    assert statuses == {"10.0.0.1": [200, 200, 503, 503], "10.0.0.2": [200]}
+
+
 def test_a_large_question_does_not_hold_up_a_probe():
-    """A probe is answered while 40 MB of nodes are parsed."""
-    labels = {f"label-{number}": "v" * 50 for number in range(100)}
+    """A probe is answered while 13 MB of nodes are parsed."""
+    labels = {f"label-{number}": "v" * 50 for number in range(40)}
     body = json.dumps(asked_whole({f"n{number}": labels for number in range(5_000)})).encode()
     order = []
 

@@ -19,8 +19,9 @@ from temper_plugin_dashboard.fleet.guarding import Guard, refusal
 from temper_plugin_dashboard.fleet.rounds import Rounds
 from temper_plugin_dashboard.fleet.streaming import Streams
 from temper_plugin_dashboard.fleet.survey import NodeState, State, Survey
-from temper_plugin_dashboard.fleet.unsent import Unsent
 from temper_serving.answers import JSON
+from temper_serving.turns import BusyError
+from temper_serving.unsent import Unsent
 
 FORWARDED = frozenset(
     {
@@ -115,7 +116,14 @@ class NodePages:
             return refusal(_of_error(error.status), error.reason)
         except MachineError as error:
             return refusal(HTTPStatus.SERVICE_UNAVAILABLE, f"{node}: {error}")
-        return self._unsent.response(answer.body, _plain(answer.headers.get_content_type()))
+        return self._held(answer.body, _plain(answer.headers.get_content_type()))
+
+    def _held(self, body: bytes, media_type: str) -> Response:
+        try:
+            return self._unsent.response(body, media_type)
+        except BusyError as error:
+            again = {"retry-after": "1"}
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, str(error), headers=again)
 
     async def _follow(self, request: Request) -> Response:
         """Tell the page of each new observation of its node, and when its agent is away."""

@@ -32,6 +32,7 @@ from temper_serving.clients import address_of
 from temper_serving.lifespans import watching
 from temper_serving.observed import observed_routes
 from temper_serving.turns import QuestionTurns, Turns
+from temper_serving.unsent import Unsent
 
 MOST_BYTES = 64 * 1024 * 1024
 """Some 5,000 whole Node objects."""
@@ -39,6 +40,8 @@ MOST_HELD_BYTES = 3 * MOST_BYTES // 2
 DEADLINE_S = 2.0
 MOST_SHOWING, MOST_OF_CLIENT = 64, 4
 """Requests for everything that wait, in all and for the clients of one network."""
+SHARE_OF_UNSENT = 0.5
+"""A client that reads no answers leaves room for those of a scheduler."""
 REST = 4.0
 """They take a fifth of the event loop, which answers the scheduler and probes too."""
 
@@ -73,6 +76,7 @@ class PowerExtender:
         self._bodies = BodyBudget(most_bytes, deadline_s, most_held_bytes=MOST_HELD_BYTES)
         self._watches = Watches(cluster)
         self._questions = QuestionTurns()
+        self._unsent = Unsent(SHARE_OF_UNSENT)
         self._turns = Turns(MOST_SHOWING, MOST_OF_CLIENT, rest=REST)
         self._certificate = certificate
         self._measures = Measures(cluster, rules.choices, clock, certificate)
@@ -96,12 +100,12 @@ class PowerExtender:
             reply = filtered(question, pod, self._cluster, moment)
         self._measures.count(self._measures.filters, self._measures.filter_seconds, pod, began)
         self._measures.count_rejections(reply.causes)
-        return Response(reply.body, media_type=JSON)
+        return self._answer(request, reply.body)
 
     async def _preempt(self, request: Request) -> Response:
         async with self._asked(request, read_preemption) as (_, preemption):
             reply = remaining(preemption, self._judged(preemption), self._cluster, self._moment())
-        return Response(reply, media_type=JSON)
+        return self._answer(request, reply)
 
     def _judged(self, preemption: Preemption) -> PodView | None:
         """Return the view of the pod. None for one that ``/filter`` refuses."""
@@ -120,7 +124,10 @@ class PowerExtender:
             reply = written_scores(question.names, points, cluster, rules.score_scale)
         measures = self._measures
         measures.count(measures.priorities, measures.prioritize_seconds, pod, began)
-        return Response(reply, media_type=JSON)
+        return self._answer(request, reply)
+
+    def _answer(self, request: Request, reply: str) -> Response:
+        return self._unsent.response(reply.encode(), JSON, address_of(request))
 
     @asynccontextmanager
     async def _asked(

@@ -14,7 +14,7 @@ from temper_plugin_power.resources.fields import text_at, value_at
 MOST_NODES = 50_000
 LONGEST_NAME = 253
 """The API server's bound for the name of a node."""
-MOST_LABELS, MOST_LABEL_CHARACTERS = 500_000, 32 * 1024 * 1024
+MOST_LABELS, MOST_LABEL_CHARACTERS = 500_000, 16 * 1024 * 1024
 """Labels of all nodes together. 5,000 nodes with 100 labels each have as many."""
 LONGEST_KEY, LONGEST_VALUE = 317, 63
 """The API server's bounds for a label. Both are ASCII."""
@@ -107,7 +107,7 @@ class _Reader:
         self._count += len(labels)
         self._characters += sum(len(key) + len(value) for key, value in labels.items())
         if self._count > MOST_LABELS or self._characters > MOST_LABEL_CHARACTERS:
-            raise InputError(f"nodes.items: must have at most {MOST_LABELS} labels, of 32 MiB")
+            raise InputError(f"nodes.items: must have at most {MOST_LABELS} labels, of 16 MiB")
         self._labels.append(labels)
 
 
