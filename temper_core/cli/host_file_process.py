@@ -4,6 +4,8 @@ A thread that waits for a hanging disk ends by no signal, and neither does its p
 """
 
 import json
+import os
+import select
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ ANSWER_S = 10.0
 
 Action = Literal["add", "remove"]
 
+_PROBE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
 _left_behind: list["subprocess.Popen[bytes]"] = []
 
 
@@ -31,7 +35,8 @@ def change_file(
 ) -> str:
     """Do as ``SafeModeFile.add`` and ``remove``. Return the note of *add*, "removed" or "".
 
-    Raises MachineError as they do, and SilentFileError after ``ANSWER_S``. It goes on then.
+    Raises MachineError as they do, and SilentFileError after ``ANSWER_S``. The file is not changed
+    then: a change that comes late could undo a later one.
     """
     arguments = [action, str(path), requester, reason]
     try:
@@ -50,8 +55,8 @@ def change_file(
     except subprocess.TimeoutExpired as error:
         _leave_behind(process)
         raise SilentFileError(
-            f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. Process "
-            f"{process.pid} changes it as soon as the disk answers"
+            f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. It is not changed, "
+            f"and process {process.pid} ends once the disk answers"
         ) from error
     return _said(output) if process.returncode == 0 else _changed(path, action, requester, reason)
 
@@ -77,7 +82,30 @@ def _changed(path: Path, action: str, requester: str, reason: str) -> str:
     return "removed" if file.remove(requester) else ""
 
 
+def _wait_for_disk(path: Path) -> None:
+    """Return once a file beside *path* is on its disk, or has failed. Reads do not hang."""
+    probe = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):  # the change names what is wrong
+        try:
+            with open(os.open(probe, _PROBE_FLAGS, 0o600), "wb") as file:  # noqa: PTH123 - its flags
+                file.write(b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+        finally:
+            probe.unlink()
+
+
+def _is_awaited() -> bool:
+    """Return whether the command still reads standard output: it closes the pipe when it leaves."""
+    poll = select.poll()
+    poll.register(sys.stdout, 0)
+    return not any(events & select.POLLERR for _, events in poll.poll(0))
+
+
 def _main(action: str, path: str, requester: str, reason: str) -> None:
+    _wait_for_disk(Path(path))
+    if not _is_awaited():
+        return
     try:
         answer = {"done": _changed(Path(path), action, requester, reason)}
     except MachineError as error:

@@ -84,10 +84,10 @@ def test_without_such_a_process_the_file_is_changed_here(tmp_path, program):
 def test_a_process_that_stands_in_the_kernel_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(host_file_process, "ANSWER_S", 0.1)
 
-    with pytest.raises(SilentFileError, match=r"its disk hangs. Process \d+ changes it") as raised:
+    with pytest.raises(SilentFileError, match=r"It is not changed, and process \d+ ends") as raised:
         change_file(tmp_path / "safe-mode", "add", "cli", program=STANDS)
 
-    (pid,) = re.findall(r"Process (\d+)", str(raised.value))
+    (pid,) = re.findall(r"process (\d+)", str(raised.value))
     os.kill(int(pid), signal.SIGKILL)
     os.waitpid(int(pid), 0)
 
@@ -125,6 +125,7 @@ def test_the_command_ends_while_the_disk_hangs(tmp_path, action):
         )
         SafeModeFile(disk / "safe-mode").add("cli", "before")
         command = [*OWN_RUN, TEMPER, "safe-mode", action, "--settings", path]
+        before = (disk / "safe-mode").read_text()
         with frozen(disk):
             ended = subprocess.run(
                 command,
@@ -135,6 +136,8 @@ def test_the_command_ends_while_the_disk_hangs(tmp_path, action):
                 env=ENVIRONMENT,
             )
         wait_until(lambda: not standing(disk), "the process left behind", PATIENCE_S)
+        assert (disk / "safe-mode").read_text() == before
+        assert {each.name for each in disk.iterdir()} <= {"safe-mode", "lost+found"}
 
     assert ended.returncode == 3
     assert f"{disk}/safe-mode does not answer within 10 s: its disk hangs" in ended.stderr
