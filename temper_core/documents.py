@@ -23,6 +23,7 @@ import attrs
 import tomli
 from cattrs import Converter
 
+from temper_core.bounded_text import shortened
 from temper_core.errors import DocumentError, InputError
 from temper_core.suggestions import did_you_mean
 
@@ -44,6 +45,8 @@ CHUNK_BYTES = 1024 * 1024
 INTEGER_BITS = 64
 MOST_PROBLEMS = 100
 """Misfits of a list or a table that are named. A small packed document may have millions."""
+LONGEST_MISFIT = 1_000
+"""Characters of a path or a reason. They may repeat a key or a value of the document."""
 FORM = "form"
 """The key in a field's metadata with what its pattern allows, in words that follow 'must be'."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -53,7 +56,10 @@ class _Misfit(Exception):  # noqa: N818 - never leaves this module
     """All problems of one value, each with the path below it."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
+        self.problems = tuple(
+            (shortened(path, LONGEST_MISFIT), shortened(why, LONGEST_MISFIT))
+            for path, why in problems
+        )
         super().__init__(self.problems)
 
 

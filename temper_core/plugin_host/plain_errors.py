@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 from attrs import frozen
 
+from temper_core.bounded_text import shortened
 from temper_core.errors import (
     BpfError,
     DocumentError,
@@ -79,7 +80,7 @@ def failure_of(error: BaseException) -> PlainFailure:
     place = _guarded(lambda: _place(error), "")
     return PlainFailure(
         kind,
-        f"{_shortened(describe(error), LONGEST_REASON - len(place))}{place}",
+        f"{shortened(describe(error), LONGEST_REASON - len(place))}{place}",
         _guarded(lambda: "\n".join(_traceback(error)), ""),
         _guarded(lambda: _copied(error), None),
     )
@@ -91,11 +92,7 @@ def describe(error: BaseException) -> str:
     if not issubclass(type(error), TemperError):
         kind = _kind_of(error)
         line = f"{kind}: {line}" if line else kind
-    return _shortened(line, LONGEST_REASON)
-
-
-def _shortened(line: str, most: int) -> str:
-    return line if len(line) <= most else f"{line[:most]}…"
+    return shortened(line, LONGEST_REASON)
 
 
 def _guarded(read: Callable[[], Any], otherwise: Any) -> Any:  # noqa: ANN401 - of any type
