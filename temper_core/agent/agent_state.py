@@ -1,10 +1,11 @@
 """Adds the state of the agent itself to a snapshot of the node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
 from temper_core.agent.parts import Parts
+from temper_core.records.profiles import ProfileFailure
 from temper_core.records.snapshots import EngineEnd, Snapshot
 
 MOST_FAILURES = 20
@@ -24,7 +25,6 @@ def with_agent_state(snapshot: Snapshot, parts: Parts, failures: Mapping[str, st
 
 
 def _defects(parts: Parts, failures: Mapping[str, str]) -> tuple[str, ...]:
-    profiles = parts.profiles.catalogue.failures[:MOST_FAILURES]
     defects = (
         parts.pods.defect,
         parts.scheduler.refusal,
@@ -32,11 +32,18 @@ def _defects(parts: Parts, failures: Mapping[str, str]) -> tuple[str, ...]:
         parts.requests.defect,
         parts.server.defect,
         *(f"{step} failed: {error}" for step, error in failures.items()),
-        *(f"profiles: {failure.source}: {failure.reason}" for failure in profiles),
+        *_profile_defects(parts.profiles.catalogue.failures),
         *parts.instruments.defects,
         *parts.published.undeclared,
     )
     return tuple(filter(None, defects))
+
+
+def _profile_defects(failures: Sequence[ProfileFailure]) -> Iterator[str]:
+    for failure in failures[:MOST_FAILURES]:
+        yield f"profiles: {failure.source}: {failure.reason}"
+    if (left := len(failures) - MOST_FAILURES) > 0:
+        yield f"profiles: {left} more could not be loaded"
 
 
 def _last_end(parts: Parts) -> EngineEnd | None:

@@ -296,7 +296,7 @@ class Agent:
             stats=scheduler.stats,
             engine_pid=scheduler.engine_pid,
             plugins=parts.host.states(),
-            profile_failures=parts.profiles.catalogue.failures,
+            profile_failures=parts.profiles.catalogue.first_failures,
             truth=truth,
         )
         with self._surviving("own CPUs"):

@@ -5,6 +5,7 @@ from functools import cached_property
 
 from attrs import define, evolve, field, frozen
 
+from temper_core.bounded_text import first_of, shortened
 from temper_core.profiles.fingerprints import preference, rank, shape_misfit, version_misfit
 from temper_core.profiles.recognition import Recognition
 from temper_core.records.contributions import Detection
@@ -14,7 +15,18 @@ from temper_core.records.pods import Pod
 from temper_core.records.profiles import LoadedProfile, ProfileFailure
 from temper_core.suggestions import did_you_mean
 
+MOST_NAMED = 20
+"""Profiles that one reason names."""
+LONGEST_REASON = 1_500
+"""Characters of the reason for a choice, of which each pod has one."""
+MOST_FAILURES = 100
+"""Failures in a snapshot, a recording and an answer. The log has all of them."""
+
 Detect = Callable[[Pod], Detection | None]
+
+
+def _bounded(reason: str) -> str:
+    return shortened(reason, LONGEST_REASON)
 
 
 @frozen
@@ -26,7 +38,7 @@ class Choice:
     """
 
     loaded: LoadedProfile | None = None
-    reason: str = ""
+    reason: str = field(default="", converter=_bounded)
     code: ProfileCode | None = None
 
     @property
@@ -87,6 +99,15 @@ class ProfileCatalogue:
         return recognised if recognised.reason else detected
 
     @cached_property
+    def first_failures(self) -> tuple[ProfileFailure, ...]:
+        """The first ``MOST_FAILURES`` failures, and one that counts the others."""
+        left = len(self.failures) - MOST_FAILURES
+        if left <= 0:
+            return self.failures
+        rest = ProfileFailure("profiles", "", f"{left} more could not be loaded")
+        return (*self.failures[:MOST_FAILURES], rest)
+
+    @cached_property
     def _by_id(self) -> dict[str, tuple[LoadedProfile, ...]]:
         ids = sorted({loaded.profile.id for loaded in self.profiles})
         return {profile_id: tuple(self._with_id(profile_id)) for profile_id in ids}
@@ -134,7 +155,8 @@ class ProfileCatalogue:
         if fitting:
             return _applied(fitting, claim)
         if candidates:
-            misfits = "; ".join(f"{loaded.source}: {misfit}" for loaded, misfit in shapes)
+            listed = [f"{loaded.source}: {misfit}" for loaded, misfit in shapes]
+            misfits = "; ".join(first_of(listed, MOST_NAMED))
             return Choice(None, f"{claim.sign}, not applied: {misfits}", ProfileCode.SHAPE)
         return self._absent(profile_id, claim)
 
@@ -143,7 +165,7 @@ class ProfileCatalogue:
             if failure.profile == profile_id:
                 why = f"that profile could not be loaded ({failure.source}: {failure.reason})"
                 return Choice(None, f"{claim.sign}, but {why}", ProfileCode.NOT_LOADED)
-        ids = ", ".join(self._by_id) or "none"
+        ids = ", ".join(first_of([*self._by_id], MOST_NAMED)) or "none"
         why = f"there is no such profile; loaded are {ids}{did_you_mean(profile_id, self._by_id)}"
         return Choice(None, f"{claim.sign}, but {why}", ProfileCode.UNKNOWN_ID)
 
@@ -188,7 +210,8 @@ def _over(choice: Choice, rivals: Sequence[LoadedProfile]) -> Choice:
     """Note the *rivals* that tied with the choice. The names of the sources broke the tie."""
     if not rivals:
         return choice
-    names = ", ".join(f"{rival.profile.id} ({rival.source})" for rival in rivals)
+    listed = [f"{rival.profile.id} ({rival.source})" for rival in rivals]
+    names = ", ".join(first_of(listed, MOST_NAMED))
     why = f"{choice.reason}; a tie with {names}, decided by the name of the source"
     return evolve(choice, reason=why, code=ProfileCode.TIE)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from temper_core.bounded_text import first_of
 from temper_core.engine.capabilities import Capabilities, capabilities_of
 from temper_core.engine.installed import find_installed
 from temper_core.errors import DocumentError, TemperError
-from temper_core.profiles.catalogue import ProfileCatalogue
+from temper_core.profiles.catalogue import MOST_NAMED, ProfileCatalogue
 from temper_core.profiles.course import Steps, all_of
 from temper_core.profiles.documents import complete
 from temper_core.profiles.enabling import disabled_reason, unknown_ids
@@ -20,7 +21,13 @@ from temper_core.profiles.engine_limits import engine_misfits
 from temper_core.profiles.files import Entry
 from temper_core.profiles.fingerprints import preference
 from temper_core.profiles.recognition import within_globs
-from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
+from temper_core.records.profiles import (
+    DerivedProfile,
+    LoadedProfile,
+    ProfileFailure,
+    ShapeRange,
+    bounded_problems,
+)
 
 DEEPEST = 8
 """The longest chain of profiles that extend each other."""
@@ -62,10 +69,13 @@ def today() -> dt.date:
 
 @frozen
 class _Outcome:
-    """The result of one document: its sound profiles, and the problems of the others."""
+    """The result of one document: its sound profiles, and the problems of the others.
+
+    The problems are bounded, as each of many children repeats those of its parent.
+    """
 
     sound: tuple[LoadedProfile, ...] = ()
-    problems: tuple[str, ...] = ()
+    problems: tuple[str, ...] = field(default=(), converter=bounded_problems)
 
 
 @frozen
@@ -149,7 +159,7 @@ class Completion:
         former = () if outcome.sound else self._good.get(owner, ())
         stays = "; its last good version stays in force" if former else ""
         problems = tuple(dict.fromkeys(outcome.problems))
-        failures.append(ProfileFailure(*owner, "; ".join(problems) + stays, problems))
+        failures.append(ProfileFailure.of(*owner, problems, stays))
         return _Outcome(outcome.sound or former)
 
 
@@ -224,7 +234,8 @@ class _Family:
                 return f"extends {child.extends!r}, {why}"
         ids = sorted({entry.profile.id for entry in self.loaded} - {child.id})
         return (
-            f"extends {child.extends!r}, which is not there; there are {', '.join(ids) or 'none'}"
+            f"extends {child.extends!r}, which is not there; "
+            f"there are {', '.join(first_of(ids, MOST_NAMED)) or 'none'}"
         )
 
 

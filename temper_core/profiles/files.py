@@ -189,14 +189,13 @@ def read_profile_text(path: Path) -> str:
 
 
 def read_profile(path: Path) -> Entry:
-    """Read the profile at *path*. Return a failure with all its problems if it is invalid."""
+    """Read the profile at *path*. Return a failure with its problems if it is invalid."""
     table: Table = {}
     try:
         table = documents.parse_toml(read_profile_text(path), source=str(path))
         return LoadedProfile(profile_of(table, str(path)), source=str(path), is_file=True)
     except DocumentError as error:
-        reason = "; ".join(error.problems)
-        return ProfileFailure(str(path), _id_in(table), reason, error.problems)
+        return ProfileFailure.of(str(path), _id_in(table), error.problems)
 
 
 def _refuse(path: Path) -> None:

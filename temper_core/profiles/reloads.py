@@ -21,7 +21,8 @@ class Reloaded:
     Attributes:
         profiles: The number of profiles that are loaded, those of plugins included.
         changed: Whether they differ from what was loaded before.
-        failures: What could not be loaded. A file that was good before keeps its last good version.
+        failures: What could not be loaded, the first 100 and a count of the others. A file that
+            was good before keeps its last good version.
 
     """
 
@@ -64,4 +65,4 @@ class Reloads:
 
 def reloaded(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> Reloaded:
     """Return what differs between two catalogues."""
-    return Reloaded(len(catalogue.profiles), catalogue != former, catalogue.failures)
+    return Reloaded(len(catalogue.profiles), catalogue != former, catalogue.first_failures)

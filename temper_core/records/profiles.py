@@ -6,6 +6,7 @@ from typing import Any
 from attrs import field, frozen
 from attrs.validators import and_, deep_iterable, in_, instance_of, min_len
 
+from temper_core.bounded_text import first_of, shortened
 from temper_core.records.key_metadata import key_help, passes
 from temper_core.records.profile_evidence import Evidence
 from temper_core.records.thread_groups import ID_PATTERN, IDENTIFIER, ThreadGroup, group_problems
@@ -21,6 +22,12 @@ LONGEST_SIGN = 512
 MOST_WILDCARDS = 8
 LONGEST_EXPRESSION = 128
 """Characters of a glob that needs a regular expression."""
+LONGEST_ID = 63
+"""Characters of the id of a refused profile that are kept. No id has more."""
+MOST_PROBLEMS = 100
+"""Problems of a refused profile that are kept."""
+LONGEST_REASON = 5_000
+"""Characters of why a profile is refused. Its problems have 4,200 with what separates them."""
 
 Bounds = int | tuple[int, int]
 
@@ -194,11 +201,35 @@ class LoadedProfile:
         return f"its evidence expired on {self.expired}: measure again" if self.expired else ""
 
 
+def _bounded_id(claimed: str) -> str:
+    return shortened(claimed, LONGEST_ID)
+
+
+def _bounded_reason(reason: str) -> str:
+    return shortened(reason, LONGEST_REASON)
+
+
+def bounded_problems(problems: Sequence[str]) -> tuple[str, ...]:
+    """Return the first of *problems*, shortened, and how many more there are."""
+    return first_of(problems, MOST_PROBLEMS)
+
+
 @frozen
 class ProfileFailure:
-    """A profile that could not be loaded. ``problems`` are the parts of ``reason``."""
+    """A profile that could not be loaded. ``problems`` are the parts of ``reason``.
+
+    All texts but the source are shortened: they may repeat what a document of any size says.
+    """
 
     source: str
-    profile: str
-    reason: str
-    problems: tuple[str, ...] = ()
+    profile: str = field(converter=_bounded_id)
+    reason: str = field(converter=_bounded_reason)
+    problems: tuple[str, ...] = field(default=(), converter=bounded_problems)
+
+    @classmethod
+    def of(
+        cls, source: str, profile: str, problems: Sequence[str], end: str = ""
+    ) -> "ProfileFailure":
+        """Return a failure whose reason is all of *problems*, and *end*."""
+        told = bounded_problems(problems)
+        return cls(source, profile, "; ".join(told) + end, told)

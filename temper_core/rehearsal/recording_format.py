@@ -65,7 +65,7 @@ def recording_document(snapshot: Snapshot, settings: Settings, catalogue: Profil
         },
         "profiles": {
             "profiles": plain(catalogue.profiles),
-            "failures": plain(catalogue.failures),
+            "failures": plain(catalogue.first_failures),
         },
         "plan": None if snapshot.plan is None else _plan_part(snapshot.plan),
         "look": _look_part(snapshot),

@@ -53,6 +53,22 @@ def test_profiles_are_followed_and_their_failures_counted(start, tmp_path):
     agent.wait_for(lambda: not explanation(agent, "shop/web")["profile"], "end of the profile")
 
 
+def test_an_observation_beside_a_thousand_refused_profiles_is_small(start, tmp_path):
+    folder = tmp_path / "profiles"
+    folder.mkdir()
+    for number in range(1_000):
+        (folder / f"{number:04}.toml").write_text(f'id = "{"é" * 4_000}"\n')
+
+    agent = start(settings=f'[profiles]\ndirectory = "{folder}"\n')
+    last = "profiles: 980 more could not be loaded"
+    agent.wait_for(lambda: last in (agent.observation() or {}).get("defects", ()), "defects")
+    recording = agent.get("/recording")
+
+    assert len(agent.get("/observe").content) < 1_000_000
+    assert recording.status_code == 200
+    assert len(recording.content) < 1_000_000
+
+
 def test_the_file_that_asks_for_safe_mode_is_heard_of_when_it_comes_and_goes(start, tmp_path):
     agent = start(looks=False)
     agent.wait_for(agent.observation, "observation")

@@ -13,6 +13,7 @@ from temper_core.agent.parts import Parts
 from temper_core.agent.waker import LoopWaker
 from temper_core.agent.watchdog import GRACE_S
 from temper_core.errors import MachineError
+from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.records.executions import Execution, ExecutionNews
 from temper_core.records.plans import Generation
 from temper_core.records.profiles import ProfileFailure
@@ -108,7 +109,7 @@ class FakeProfiles:
 
     def __init__(self, news=(), descriptor=-1):
         self.news = list(news)
-        self.catalogue = SimpleNamespace(failures=())
+        self.catalogue = ProfileCatalogue()
         self.descriptor = descriptor
 
     def fileno(self):
@@ -121,7 +122,7 @@ class FakeProfiles:
     def look(self):
         has_news = bool(self.news) and self.news.pop(0)
         if has_news:
-            self.catalogue = SimpleNamespace(failures=(ProfileFailure("web.toml", "web", "odd"),))
+            self.catalogue = ProfileCatalogue(failures=(ProfileFailure("web.toml", "web", "odd"),))
         return has_news
 
 
@@ -333,6 +334,21 @@ def test_other_profiles_are_decided_by_although_the_pods_are_the_same():
     assert [plan.name for plan in scheduler.submitted] == ["one", "two"]
     assert agent._parts.observer.given["profile_failures"] == profiles.catalogue.failures
     assert shown[-1].defects == ("profiles: web.toml: odd",)
+
+
+def test_a_snapshot_has_the_first_failures_of_many_and_their_number():
+    profiles = FakeProfiles()
+    failures = tuple(ProfileFailure(f"{n:04}.toml", "", "é" * 9_000) for n in range(1_000))
+    profiles.catalogue = ProfileCatalogue(failures=failures)
+    agent, _, shown = agent_with(FakeDecider(decision("one")), steps=3, profiles=profiles)
+
+    agent.run()
+
+    given = agent._parts.observer.given["profile_failures"]
+    assert given[:-1] == failures[:100]
+    assert given[-1].reason == "900 more could not be loaded"
+    assert len(shown[-1].defects) == 21
+    assert shown[-1].defects[-1] == "profiles: 980 more could not be loaded"
 
 
 def test_profiles_that_cannot_be_decided_by_are_tried_again():
