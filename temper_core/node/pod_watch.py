@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import structlog
 
+from temper_core.bounded_text import shortened
 from temper_core.errors import InputError, MachineError, PluginError
 from temper_core.plugin_host import Contribution, PluginHost, plain_record
 from temper_core.records.contributions import OpenPodSource, PodSource, PodSourceContext, Staleness
@@ -145,14 +146,16 @@ class PodWatch:
             self.defect, self._answered_at = "", now
             return
         self._answered_at = now - staleness.age_s
+        reason = shortened(staleness.reason)
         if not self.defect:
-            log.warning("pods_are_stale", reason=staleness.reason)
-        self.defect = f"pods are {staleness.age_s:.0f} s old: {staleness.reason}"
+            log.warning("pods_are_stale", reason=reason)
+        self.defect = f"pods are {staleness.age_s:.0f} s old: {reason}"
 
     def _note_failure(self, error: MachineError | PluginError) -> None:
+        reason = shortened(str(error))
         if not self.defect:
-            log.warning("pods_not_read", reason=str(error), pods_kept=len(self.pods))
-        self.defect = f"pods are {self.age_s:.0f} s old: {error}"
+            log.warning("pods_not_read", reason=reason, pods_kept=len(self.pods))
+        self.defect = f"pods are {self.age_s:.0f} s old: {reason}"
 
 
 def _close(source: OpenPodSource) -> None:

@@ -114,11 +114,31 @@ def test_a_source_that_fails_leaves_the_last_pods_in_force_and_says_so(watch_of,
     assert watch.defect == ""
 
 
+def test_what_a_source_fails_with_is_shortened(watch_of):
+    watch, _ = watch_of([ONE], MachineError("x" * 5_000))
+
+    watch.look()
+    watch.look()
+
+    assert len(watch.defect) < 600
+
+
 class GoesByWhatItKnew(Scripted):
     staleness = None
 
     def stale(self):
         return self.staleness
+
+
+def test_why_an_answer_is_old_is_shortened(host):
+    source = GoesByWhatItKnew([[ONE], [ONE]])
+    source.staleness = Staleness(40.0, "x" * 100_000)
+    host.add(ScriptedPlugin(source), "scripted")
+    watch = open_pod_source(host, "scripted", context())
+
+    watch.look()
+
+    assert len(watch.defect) < 600
 
 
 def test_a_source_may_answer_and_say_that_its_answer_is_old(host):
