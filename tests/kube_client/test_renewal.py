@@ -3,10 +3,13 @@
 import base64
 import os
 from pathlib import Path
+from time import time_ns
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from temper_kube import renewal
 from temper_kube.connection import Connection
 from temper_kube.failures import RefusalError, UnreachableError
 from temper_kube.kubeconfig import find_access, read_kubeconfig
@@ -31,7 +34,14 @@ def written(path, token="", *, server="https://api", current="here", cluster=Non
     users = [{"name": "u", "user": {"token": token, **user}}]
     document = {"current-context": current, "contexts": contexts}
     path.write_text(yaml.safe_dump({**document, "clusters": clusters, "users": users}))
+    settle(path)
     return str(path)
+
+
+def settle(path):
+    """Make *path* look as if it had been written some seconds ago."""
+    state = path.stat()
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns - 10**10))
 
 
 def encoded(text):
@@ -119,11 +129,43 @@ def test_a_file_that_has_not_changed_is_not_read_again(path):
 @pytest.mark.parametrize("text", ["", "clusters: [{", "users: []\n", None])
 def test_a_file_that_cannot_be_used_keeps_the_former_credentials(path, text):
     access = read_kubeconfig(written(path, "old"))
-    path.unlink() if text is None else path.write_text(text)
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+        settle(path)
     meanwhile = access.current().credentials.token
     written(path, "new")
 
     assert (meanwhile, access.current().credentials.token) == ("old", "new")
+
+
+def test_the_first_half_of_a_file_is_not_used(path):
+    access = read_kubeconfig(written(path, "old"))
+    written(path, "new")
+    whole = path.read_text()
+    path.write_text(whole[: whole.index("users:")])  # without a user
+
+    assert access.current().credentials.token == "old"
+
+    path.write_text(whole)
+    assert access.current().credentials.token == "old"
+    settle(path)
+    assert access.current().credentials.token == "new"
+
+
+def test_a_file_of_a_later_time_is_used_once_looks_show_no_change(path, monkeypatch):
+    moments = [100.0, 100.0]
+    monkeypatch.setattr(renewal, "time", SimpleNamespace(time_ns=time_ns, monotonic=moments.pop))
+    access = read_kubeconfig(written(path, "old"))
+    written(path, "new")
+    os.utime(path, ns=(0, time_ns() + 10**12))
+
+    assert access.current().credentials.token == "old"
+    moments.append(101.9)
+    assert access.current().credentials.token == "old"
+    moments.append(102.0)
+    assert access.current().credentials.token == "new"
 
 
 def test_a_change_of_the_current_context_leads_to_no_other_cluster(path):

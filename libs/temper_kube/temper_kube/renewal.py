@@ -2,6 +2,7 @@
 
 import stat
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from temper_kube.access import Access
 
 Versions = tuple[tuple[int, int, int], ...]
 
+SETTLED_S = 2.0
+"""How long a file must not have changed: the first half of a kubeconfig may be one, too."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -19,7 +23,7 @@ class Renewal:
     """The *access* of files, read again once one of them has changed. For any thread.
 
     *versions* are those of the files that *access* was read from. Files that cannot be read or
-    used keep the former access, and are tried again.
+    used, or have changed just now, keep the former access, and are tried again.
     """
 
     def __init__(
@@ -30,15 +34,25 @@ class Renewal:
         self._versions = versions
         self._read = read
         self._problem = ""
+        self._seen, self._seen_at = versions, time.monotonic()
         self._lock = threading.Lock()
 
     def now(self) -> Access:
         """Return the access as of now. The files are read only if they have changed."""
         with self._lock:
             versions = versions_of(self._files)
-            if versions != self._versions:
+            if versions != self._versions and self._has_settled(versions):
                 self._renew(versions)
             return self._access
+
+    def _has_settled(self, versions: Versions) -> bool:
+        """Return whether nothing has changed for ``SETTLED_S``, by the files' times or by looks."""
+        now = time.monotonic()
+        if versions != self._seen:
+            self._seen, self._seen_at = versions, now
+        latest_ns = time.time_ns() - int(SETTLED_S * 1e9)
+        is_old = all(changed_ns <= latest_ns for _, _, changed_ns in versions)
+        return is_old or now - self._seen_at >= SETTLED_S
 
     def _renew(self, versions: Versions) -> None:
         try:
