@@ -105,7 +105,9 @@ def _print(outcome: "SafeModeOutcome", output: str) -> None:
         return
     # Right after a request the mode is still the old one, so that it is not printed.
     click.echo(outcome.done or f"mode: {outcome.mode}")
-    if not outcome.has_requests:
+    if outcome.is_file_silent:
+        click.echo("which requests the host's files hold is not known: their disk does not answer")
+    elif not outcome.has_requests:
         click.echo("no request for safe mode stands")
     for line in _lines(outcome):
         click.echo(line)
@@ -121,6 +123,7 @@ def _document(outcome: "SafeModeOutcome") -> dict[str, Any]:
         "agents": [attrs.asdict(agent) for agent in outcome.agents],
         "kept": dict(outcome.kept),
         "alarms": list(outcome.alarms),
+        "is_file_silent": outcome.is_file_silent,
     }
 
 

@@ -207,7 +207,7 @@ class SafeModeRequests:
         return requests
 
     def _write_again(self) -> None:
-        if self._defect and time.monotonic() >= self._again_at and not self._writer.is_busy:
+        if self.defect and time.monotonic() >= self._again_at and not self._writer.is_busy:
             self._again_at = time.monotonic() + AGAIN_S
             with suppress(RuntimeError):  # no thread can be started
                 self._writer.begin(self._write)
@@ -226,8 +226,9 @@ class SafeModeRequests:
             self._was_kept = is_kept
         try:
             self._state.write(requests)
-        except OSError as error:
-            defect = f"{self._state.path} cannot be written: {error.strerror}"
+        except (OSError, MemoryError) as error:
+            why = getattr(error, "strerror", None) or "out of memory"
+            defect = f"{self._state.path} cannot be written: {why}"
             if defect != self._defect:
                 log.warning("safe_mode_state_not_written", problem=defect)
             self._defect = defect

@@ -142,6 +142,8 @@ def test_the_command_ends_while_the_disk_hangs(tmp_path, action):
     assert ended.returncode == 3
     assert f"{disk}/safe-mode does not answer within 10 s: its disk hangs" in ended.stderr
     assert "no agent answers" in ended.stdout
+    assert "which requests the host's files hold is not known" in ended.stdout
+    assert "no request" not in ended.stdout
 
 
 @pytest.mark.skipif(not has_own_hosts(), reason=NO_OWN_HOSTS)

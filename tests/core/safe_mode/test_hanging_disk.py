@@ -57,6 +57,25 @@ def test_a_withdrawal_that_waits_for_the_disk_delays_no_later_request(paths, dis
     wait_until(lambda: {*requests.active()} == {"b", "c"}, "the later requests", PATIENCE_S)
 
 
+def test_a_write_without_memory_is_a_defect_and_is_tried_again(paths, monkeypatch):
+    write, failures = StateFile.write, [MemoryError()]
+
+    def fail_once(state, requests):
+        if failures and state.path == paths[1]:  # an earlier test may still write
+            raise failures.pop()
+        write(state, requests)
+
+    monkeypatch.setattr(StateFile, "write", fail_once)
+    requests = SafeModeRequests(*paths)
+    requests.add("a", "")
+    defect = requests.defect
+    requests.poll_file()
+
+    assert defect.endswith("cannot be written: out of memory")
+    wait_until(paths[1].exists, "the file", PATIENCE_S)
+    wait_until(lambda: not requests.defect, "the end of the defect", PATIENCE_S)
+
+
 def test_a_disk_that_hangs_is_a_defect_until_the_newest_requests_are_on_it(paths, disk):
     requests = SafeModeRequests(*paths)
     disk.hang()
