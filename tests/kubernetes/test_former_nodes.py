@@ -8,6 +8,7 @@ from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
 from temper_plugin_kubernetes.node import NodeState
 
 SWITCH, RESTORE = "temper.codes/safe-mode-requested", "temper.codes/restore-requested"
+FORMER = "temper.codes/agent-former-requests"
 
 
 class Agent:
@@ -134,6 +135,32 @@ def test_a_kept_request_that_names_no_node_object_is_withdrawn_as_before(reason)
     agent.sees("b")
 
     assert agent.heard == ["released"]
+
+
+def test_the_agent_names_each_former_request_until_it_is_withdrawn():
+    agent = Agent()
+    agent.sees("a", safe_mode_requested="incident", restore_requested="now")
+    before = agent.requests.answer({})
+    agent.sees("b")
+
+    both = agent.requests.answer({})
+    agent.sees("b", restore_requested="false")
+    one = agent.requests.answer(both)
+    agent.sees("b", safe_mode_requested="true")
+
+    assert before == {}
+    assert both == {FORMER: f"{RESTORE},{SWITCH}"}
+    assert one == {FORMER: SWITCH}
+    assert agent.requests.answer(one) == {FORMER: None}
+
+
+def test_an_agent_about_to_be_removed_names_no_former_request():
+    agent = Agent()
+    agent.sees("a", restore_requested="uninstall")
+
+    agent.sees("b")
+
+    assert agent.requests.answer({FORMER: RESTORE}) == {FORMER: None}
 
 
 def test_the_same_request_to_restore_of_a_new_object_is_answered_there():

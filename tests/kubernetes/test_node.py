@@ -150,6 +150,7 @@ def test_a_node_that_is_registered_anew_withdraws_nothing_until_it_says_so(
     wait_until(lambda: "former" in reason_of(requests), "the new object")
     accompany(access, node)  # as after a restart
     stands = reason_of(requests)
+    written(cluster, node, "agent-former-requests", "temper.codes/safe-mode-requested")
     cluster.annotate(node, safe_mode_requested="false")
 
     assert stands.startswith(
@@ -157,6 +158,8 @@ def test_a_node_that_is_registered_anew_withdraws_nothing_until_it_says_so(
         "object; annotate this one with temper.codes/safe-mode-requested=false to withdraw it"
     )
     wait_until(lambda: not requests.active(), "the release")
+    key = "temper.codes/agent-former-requests"
+    wait_until(lambda: key not in cluster.annotations(node), "its removal")
 
 
 def test_a_node_that_is_not_in_the_cluster_is_a_defect_until_it_is(

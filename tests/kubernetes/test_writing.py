@@ -9,6 +9,7 @@ from temper_kube.access import Access
 from temper_kube.failures import RefusalError
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.annotation_requests import RESTORE, AnnotationRequests
+from temper_plugin_kubernetes.annotations import FORMER, RESTORED
 from temper_plugin_kubernetes.node import NodeState
 from temper_plugin_kubernetes.options import Options
 from temper_plugin_kubernetes.writing import Writer, is_of_one_object
@@ -69,6 +70,24 @@ def test_beside_an_agent_that_may_enforce_nothing_is_written(monkeypatch, is_bes
     writer.close()
 
     assert bool(patches) is not is_beside
+
+
+def test_former_requests_are_named_and_removed_with_the_other_answers(monkeypatch):
+    annotations, patches = {RESTORED: "x", FORMER: "stale"}, []
+    monkeypatch.setattr(Writer, "_patch_node", lambda _self, patch, *_: patches.append(patch))
+    wishes = AnnotationRequests(MadeContext())
+    wishes.obey(NodeState("a", {RESTORE: "now"}))
+    wishes.obey(NodeState("b", annotations))
+    options = Options(node="one", write_every_s=0.05, annotations=False, events=False)
+    writer = Writer(NOWHERE, options, Account(), lambda: NodeState("b", annotations), wishes)
+
+    writer.start()
+    writer.look()
+    wait_until(lambda: patches, "the answer")
+    writer.close()
+
+    assert patches[0] == {RESTORED: None, FORMER: RESTORE}
+    assert patches[-1] == {RESTORED: None, FORMER: None}
 
 
 def terminating_namespace(cluster):

@@ -6,6 +6,7 @@ the request stands, a starting agent obeys it at once and writes nothing on the 
 
 A request is one of a Node object. That object may be deleted and registered anew, by a cloud or a
 kubelet, without anybody's wish to withdraw the request: it stands until the new one has the key.
+``temper.codes/agent-former-requests`` has the keys of such requests.
 """
 
 import re
@@ -19,6 +20,8 @@ from attrs import evolve, frozen
 
 from temper_core import InstrumentContext, Restored
 from temper_plugin_kubernetes.annotations import (
+    ANSWERS,
+    FORMER,
     LEFT,
     LONGEST_MESSAGE,
     RESTORED,
@@ -122,14 +125,19 @@ class AnnotationRequests:
             self._context.release_safe_mode()
 
     def answer(self, present: Annotations) -> Patch:
-        """Return the patch of *present*: the time of restoring, and the leftovers.
+        """Return the patch of *present*: the time of restoring, the leftovers, and former requests.
 
         Without a request an existing answer is removed.
         """
         with self._lock:
             done = self._done.get(_asked(present, RESTORE), {})
-        target = {key: done.get(key) for key in (RESTORED, LEFT)}
+        target = dict.fromkeys(ANSWERS) | done | {FORMER: self._former_keys() or None}
         return {key: value for key, value in target.items() if present.get(key) != value}
+
+    def _former_keys(self) -> str:
+        """Return the keys of the requests of a former Node object that can be withdrawn."""
+        asked = {} if self._is_leaving else self._asked or {}
+        return ",".join(key for key, annotation in asked.items() if annotation.is_former)
 
     def _note(self, annotation: _Annotation, restored: Restored) -> None:
         """Record that *annotation* was fulfilled. A withdrawn request is not answered."""

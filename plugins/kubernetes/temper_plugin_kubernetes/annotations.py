@@ -20,6 +20,7 @@ GENERATION = f"{PREFIX}config-generation"
 UPDATED = f"{PREFIX}tiers-updated"
 RESTORED = f"{PREFIX}restored"
 LEFT = f"{PREFIX}restore-left"
+FORMER = f"{PREFIX}agent-former-requests"
 FENCED = f"{PREFIX}fenced-cores"
 BUDGET = f"{PREFIX}fence-budget-cores"
 CORE_CPUS = f"{PREFIX}threads-per-core"
@@ -45,7 +46,10 @@ OURS = (
     CORE_CPUS,
     *(tier_key(tier, what) for tier in Tier for what in ("pods", "cpu-millis")),
 )
-"""Every annotation that the agent writes, and removes when it stops."""
+"""Every annotation of the agent's state, which it removes when it stops."""
+
+ANSWERS = (RESTORED, LEFT, FORMER)
+"""What the agent says of requests, whatever its options are. It removes these, too."""
 
 
 @frozen

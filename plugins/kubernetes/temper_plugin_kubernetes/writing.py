@@ -15,13 +15,7 @@ from temper_kube.failures import RefusalError, UnreachableError
 from temper_kube.list_pages import Json
 from temper_plugin_kubernetes.accounts import WRITES, Account
 from temper_plugin_kubernetes.annotation_requests import AnnotationRequests
-from temper_plugin_kubernetes.annotations import (
-    LEFT,
-    RESTORED,
-    annotations_of,
-    changes,
-    removals,
-)
+from temper_plugin_kubernetes.annotations import ANSWERS, annotations_of, changes, removals
 from temper_plugin_kubernetes.events import EventSubject, NodeEvent, event_object, happenings
 from temper_plugin_kubernetes.node import NODES, NodeState
 from temper_plugin_kubernetes.options import Options
@@ -205,7 +199,7 @@ class Writer:
             return False
         present = self._node().annotations
         patch = removals(present) if self._options.annotations else {}
-        patch |= {key: None for key in (RESTORED, LEFT) if key in present}
+        patch |= {key: None for key in ANSWERS if key in present}
         if patch:
             self._patch_node(patch, FAREWELL_S)
         return bool(patch)

@@ -13,7 +13,7 @@ import yaml
 from attrs import frozen
 
 from temper_plugin_kubernetes.annotation_requests import RESTORE
-from temper_plugin_kubernetes.annotations import LEFT, OURS, RESTORED
+from temper_plugin_kubernetes.annotations import ANSWERS, OURS, RESTORED
 from temper_plugin_kubernetes.events import LONGEST_MESSAGE, EventSubject, NodeEvent, event_object
 from temper_plugin_kubernetes.operators.fleet import AGENTS
 from temper_plugin_power.controller.nodes import PROFILE_LABEL
@@ -289,7 +289,7 @@ REFUSED_OF_POWER_OPERATORS = {
     "another profile": {"metadata": {"labels": {PROFILE_LABEL: "x"}}},
     "an annotation of agents": {"metadata": {"annotations": {RESTORED: "x"}}},
 }
-WRITTEN_BY_AGENTS = (*OURS, RESTORED, LEFT)
+WRITTEN_BY_AGENTS = (*OURS, *ANSWERS)
 LABELS = "agent.settings.plugins.power.operator.dry_run=false"
 LABELLING = ("--set", f"power.enabled=true,power.crds.keep=false,restoreOnUninstall=false,{LABELS}")
 

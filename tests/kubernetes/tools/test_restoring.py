@@ -22,6 +22,8 @@ from tests.kubernetes.tools.conftest import TEMPER, told_by_an_agent
 from tests.machine_paths.watch import NOTES
 
 ASKED, DONE = "temper.codes/restore-requested", "temper.codes/restored"
+FORMER = "temper.codes/agent-former-requests"
+SWITCH = "temper.codes/safe-mode-requested"
 STATUS = "temper.codes/agent-status"
 NOTHING_LEFT = Restored()
 SEEN = make_snapshot(status=Status(Mode.SAFE_MODE, "requested"))
@@ -445,9 +447,10 @@ def test_annotations_that_remain_on_one_node_delay_no_other_node(made, ask):
     assert changed_nodes(made).count("/api/v1/nodes/n2") == 2
 
 
-def test_a_release_also_withdraws_the_request_of_a_former_node_object(made, ask):
-    message = f"kubernetes: the node annotation {ASKED}=now was set on a former Node object"
-    nodes = [made_node("n1", agent_message=message), made_node("n2", agent_message="ok")]
+@pytest.mark.parametrize("of_the_node", [{}, {"restore_requested": "false"}])
+def test_a_release_also_withdraws_the_request_of_a_former_node_object(made, ask, of_the_node):
+    former = {"agent_message": "no sched_ext", "agent_former_requests": f"{ASKED},{SWITCH}"}
+    nodes = [made_node("n1", **former, **of_the_node), made_node("n2", agent_message="ok")]
     made.answers["/api/v1/nodes"] = listed(*nodes)
     made.answers["/api/v1/nodes/n1"] = nodes[0]
 
@@ -455,6 +458,38 @@ def test_a_release_also_withdraws_the_request_of_a_former_node_object(made, ask)
 
     assert done.stdout == "n1: released; the agent works again\n"
     assert made.bodies[-1] == {"metadata": {"annotations": {ASKED: "false"}}}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"agent_message": f"the node annotation {ASKED}=now is set (Node u)"},
+        {"agent_message": f"the node annotation {ASKED}=now was set on a former Node object"},
+        {"agent_former_requests": SWITCH},
+    ],
+)
+def test_a_release_withdraws_no_request_that_the_agent_does_not_name(made, ask, said):
+    made.answers["/api/v1/nodes"] = listed(made_node("n1", **said))
+
+    done = ask("restore", "n1", "--release")
+
+    assert done.stdout == "n1: it has no request to withdraw\n"
+    assert changed_nodes(made) == []
+
+
+def test_an_agent_whose_node_was_registered_anew_is_released(cluster, node, accompany, k8s):
+    wishes = accompany()
+    cluster.annotate(node, restore_requested="true")
+    wait_until(lambda: DONE in cluster.annotations(node), "the answer")
+    cluster.without_node(node)
+    cluster.node(node)
+    wait_until(lambda: FORMER in cluster.annotations(node), "the new object")
+
+    released = k8s("restore", node, "--release")
+
+    assert released.stdout == f"{node}: released; the agent works again\n"
+    wait_until(lambda: FORMER not in cluster.annotations(node), "the withdrawal")
+    assert wishes.heard[-1] == "released"
 
 
 def test_a_node_that_a_policy_keeps_delays_no_release(made, ask):

@@ -1,10 +1,10 @@
 {{/*
-What an agent writes to its node: OURS, RESTORED and LEFT of temper_plugin_kubernetes/annotations.py. Requests of
+What an agent writes to its node: OURS and ANSWERS of temper_plugin_kubernetes/annotations.py. Requests of
 operators are not among them, and no others, so that a stolen token cannot use up a node's room for annotations.
 */}}
 {{- define "temper.agentAnnotations" -}}
 {{- $names := list "agent-status" "agent-mode" "agent-message" "config-generation" "tiers-updated" "restored" "restore-left" -}}
-{{- $names = concat $names (list "fenced-cores" "fence-budget-cores" "threads-per-core") -}}
+{{- $names = concat $names (list "agent-former-requests" "fenced-cores" "fence-budget-cores" "threads-per-core") -}}
 {{- range list "critical" "high" "normal" "low" "background" -}}
 {{- $names = concat $names (list (printf "tier-%s-pods" .) (printf "tier-%s-cpu-millis" .)) -}}
 {{- end -}}

@@ -20,7 +20,7 @@ from temper_kube.list_pages import Json
 from temper_kube.list_watch import ListWatch, Query
 from temper_kube.watch_status import WatchStatus
 from temper_plugin_kubernetes.annotation_requests import KILL_SWITCH, RESTORE, UNINSTALL
-from temper_plugin_kubernetes.annotations import LEFT, MESSAGE, PREFIX, RESTORED, STATUS
+from temper_plugin_kubernetes.annotations import FORMER, LEFT, PREFIX, RESTORED, STATUS
 from temper_plugin_kubernetes.node import NODES
 from temper_plugin_kubernetes.operators.fleet import read_agents
 from temper_plugin_kubernetes.operators.node_patches import Change, NodePatches
@@ -188,14 +188,14 @@ def release_nodes(api: ApiServer, names: Collection[str], tell: Tell) -> list[Re
 
 def _withdrawal(annotations: Mapping[str, str]) -> Change:
     """Return the change that withdraws the request of a node, empty if it has none."""
-    if RESTORE in annotations:
-        return {RESTORE: None}
-    return {RESTORE: WITHDRAWN} if _stands_from_former(annotations) else {}
+    if _stands_from_former(annotations):
+        return {RESTORE: WITHDRAWN}
+    return {RESTORE: None} if RESTORE in annotations else {}
 
 
 def _stands_from_former(annotations: Mapping[str, str]) -> bool:
     """Whether the agent obeys a request to restore of a former Node object."""
-    return f"{RESTORE}=" in annotations.get(MESSAGE, "")
+    return RESTORE in annotations.get(FORMER, "").split(",")
 
 
 def _asked(
