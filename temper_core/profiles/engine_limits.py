@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 
 from temper_core.engine.capabilities import LARGEST_LAYER_COUNT, Capabilities, known_versions
-from temper_core.profiles.conditions import GroupTarget, Part, own_conditions, tier_conditions
+from temper_core.profiles.conditions import (
+    EXCLUDES,
+    GroupTarget,
+    Part,
+    own_conditions,
+    tier_conditions,
+)
 from temper_core.records.profiles import WorkloadProfile
 from temper_core.records.thread_groups import ThreadGroup, Treatment
 
@@ -57,6 +63,8 @@ def _unknown_keys(profile: WorkloadProfile, capabilities: Capabilities) -> Itera
 
 
 def _unknown_kinds(profile: WorkloadProfile, capabilities: Capabilities) -> Iterator[str]:
+    if capabilities.matchers.keys() >= {*EXCLUDES.values()}:
+        return  # the groups of a large profile take half a second to separate
     parts = static_parts(profile)
     own = [
         condition

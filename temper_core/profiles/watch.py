@@ -17,11 +17,12 @@ from temper_core.profiles.course import Course, Steps
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import shipped_profiles
 from temper_core.profiles.reloads import Reloaded, Reloads, reloaded
-from temper_core.records.profiles import LoadedProfile, ProfileFailure
+from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 from temper_core.settings.models import Settings
 
 LONGEST_LOOK_S = 1.0
 """Seconds that a look may hold the agent's loop, which meanwhile hears no request for safe mode."""
+Place = tuple[str, str, ShapeRange]
 UNREAD = "its profiles are still being read"
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -117,10 +118,15 @@ def _log_changes(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> None:
 
 
 def _newer(former: ProfileCatalogue, catalogue: ProfileCatalogue) -> list[LoadedProfile]:
-    known: defaultdict[str, list[LoadedProfile]] = defaultdict(list)
+    known: defaultdict[Place, list[LoadedProfile]] = defaultdict(list)
     for loaded in former.profiles:
-        known[loaded.source].append(loaded)
-    return [loaded for loaded in catalogue.profiles if loaded not in known[loaded.source]]
+        known[_place(loaded)].append(loaded)
+    return [loaded for loaded in catalogue.profiles if loaded not in known[_place(loaded)]]
+
+
+def _place(loaded: LoadedProfile) -> Place:
+    """Return what few profiles share, because comparing all matches of two takes long."""
+    return loaded.source, loaded.profile.id, loaded.profile.machine_shape
 
 
 def _log_loaded(newer: Sequence[LoadedProfile]) -> None:

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from temper_core.errors import MachineError
 from temper_core.profiles import completion, files
 from temper_core.profiles.watch import ProfileWatch
+from temper_core.records.profiles import WorkloadProfile
 from temper_core.settings.models import ProfileSettings, Settings
 from tests.patience import PATIENCE_S
 
@@ -106,6 +107,27 @@ def test_the_profiles_of_a_plugin_are_one_line_of_the_log(watch_on, shipping):
 
 
 CHILD = 'id = "mine"\nextends = "one"\n'
+
+
+def test_profiles_of_one_source_are_compared_with_those_of_their_machine_shape(
+    watch_on, write, monkeypatch
+):
+    for cores in range(1, 9):
+        write(f"a{cores}.toml", extra=f"machine_shape.cores = {cores}")
+    write("child.toml", 'id = "mine"\nextends = "search"\n')
+    watch = watch_on()
+    compared, equal = [], WorkloadProfile.__eq__
+    monkeypatch.setattr(
+        WorkloadProfile, "__eq__", lambda *pair: compared.append(pair) or equal(*pair)
+    )
+
+    write("z.toml", id="other")
+    watch.look()
+
+    assert compared
+    assert all(
+        one.machine_shape == other.machine_shape for one, other in compared if one is not other
+    )
 
 
 def groups(catalogue, profile_id):
