@@ -14,6 +14,7 @@ from temper_core.engine.capabilities import Capabilities, capabilities_of
 from temper_core.engine.installed import find_installed
 from temper_core.errors import DocumentError, TemperError
 from temper_core.profiles.catalogue import MOST_NAMED, ProfileCatalogue
+from temper_core.profiles.completion_bounds import CompletionRoom, beyond_room
 from temper_core.profiles.course import Steps, all_of
 from temper_core.profiles.documents import complete
 from temper_core.profiles.enabling import disabled_reason, unknown_ids
@@ -145,18 +146,27 @@ class Completion:
         grouped: defaultdict[Owner, list[_Outcome]] = defaultdict(list)
         for entry in family.loaded:
             outcome = yield from family.of(entry)
-            grouped[entry.source, entry.profile.id].append(_checked(outcome, capabilities))
+            checked = yield from _checked(outcome, capabilities)
+            grouped[entry.source, entry.profile.id].append(checked)
             yield
+        together = {owner: _together(outcomes) for owner, outcomes in grouped.items()}
         return {
-            owner: self._kept(owner, _together(outcomes), failures)
-            for owner, outcomes in grouped.items()
+            owner: self._kept(owner, outcome, failures, family.room)
+            if outcome.problems
+            else outcome
+            for owner, outcome in together.items()
         }
 
-    def _kept(self, owner: Owner, outcome: _Outcome, failures: list[ProfileFailure]) -> _Outcome:
+    def _kept(
+        self,
+        owner: Owner,
+        outcome: _Outcome,
+        failures: list[ProfileFailure],
+        room: CompletionRoom,
+    ) -> _Outcome:
         """Report the problems, and fall back to the last good profiles of the source."""
-        if not outcome.problems:
-            return outcome
         former = () if outcome.sound else self._good.get(owner, ())
+        former = former if room.takes_former(former) else ()
         stays = "; its last good version stays in force" if former else ""
         problems = tuple(dict.fromkeys(outcome.problems))
         failures.append(ProfileFailure.of(*owner, problems, stays))
@@ -169,6 +179,7 @@ class _Family:
 
     loaded: tuple[LoadedProfile, ...]
     failures: Sequence[ProfileFailure]
+    room: CompletionRoom = field(factory=CompletionRoom, init=False)
     _known: dict[int, _Outcome] = field(factory=dict, init=False)
     _path: list[LoadedProfile] = field(factory=list, init=False)
 
@@ -198,6 +209,8 @@ class _Family:
             bases += outcome.sound
             if not outcome.sound:
                 problems += [f"extends {child.extends!r}: {item}" for item in outcome.problems]
+        if not self.room.takes_children(child, bases):
+            return _Outcome(problems=(beyond_room(),))
         sound: dict[ShapeRange, LoadedProfile] = {}
         for base in sorted(bases, key=preference):
             if len(base.lineage) >= DEEPEST:
@@ -206,7 +219,7 @@ class _Family:
             try:
                 made = complete(child, base.profile, entry.source)
             except DocumentError as error:
-                problems += error.problems
+                problems += bounded_problems(error.problems)
             else:
                 lineage = (f"{base.profile.id} ({base.source})", *base.lineage)
                 sound.setdefault(made.machine_shape, evolve(entry, profile=made, lineage=lineage))
@@ -239,12 +252,17 @@ class _Family:
         )
 
 
-def _checked(outcome: _Outcome, capabilities: Capabilities) -> _Outcome:
-    """Leave out the profiles that the engine cannot support."""
-    misfits = [(loaded, engine_misfits(loaded.profile, capabilities)) for loaded in outcome.sound]
-    sound = tuple(loaded for loaded, problems in misfits if not problems)
-    problems = tuple(problem for _, faults in misfits for problem in faults)
-    return _Outcome(sound, (*outcome.problems, *problems))
+def _checked(outcome: _Outcome, capabilities: Capabilities) -> Steps[_Outcome]:
+    """Leave out the profiles that the engine cannot support, after a step for each."""
+    sound: list[LoadedProfile] = []
+    problems = list(outcome.problems)
+    for loaded in outcome.sound:
+        misfits = engine_misfits(loaded.profile, capabilities)
+        problems += misfits
+        if not misfits:
+            sound.append(loaded)
+        yield
+    return _Outcome(tuple(sound), tuple(problems))
 
 
 def _together(outcomes: Sequence[_Outcome]) -> _Outcome:

@@ -24,7 +24,7 @@ def _excesses(table: Mapping[str, Any]) -> Iterator[str]:
     groups = items_of(table.get("thread_groups"))
     if len(groups) > MOST_GROUPS:
         yield f"thread_groups: has {len(groups)} groups, and a profile may have {MOST_GROUPS}"
-    matches = [match for group in groups for match in _below(group, "match")]
+    matches = _all_matches(table)
     if problem := match_count_problem(len(matches)):
         yield f"thread_groups: {problem}"
     # They are compiled to be judged, which takes seconds for a thousand of them.
@@ -37,9 +37,19 @@ def _excesses(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"evidence.figures: {problem}"
 
 
+def match_count(table: Mapping[str, Any]) -> int:
+    """Return how many matches the groups of *table* have together."""
+    return len(_all_matches(table))
+
+
 def items_of(value: object) -> list[Any]:
     """Return the items of *value*, none if it is no list."""
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _all_matches(table: Mapping[str, Any]) -> list[Any]:
+    groups = items_of(table.get("thread_groups"))
+    return [match for group in groups for match in _below(group, "match")]
 
 
 def _below(table: object, key: str) -> list[Any]:

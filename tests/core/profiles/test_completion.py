@@ -1,11 +1,14 @@
 """The profiles of a node, completed: who extends whom, and what outlives a mistake."""
 
 import datetime as dt
+import itertools
 
 import pytest
 
 from temper_core import parse_profile
 from temper_core.engine.capabilities import capabilities_of
+from temper_core.profiles import completion as completion_module
+from temper_core.profiles import engine_limits
 from temper_core.profiles.completion import Completion, installed_engine, newest_engine
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 
@@ -275,3 +278,26 @@ def test_where_nothing_is_new_the_catalogue_is_the_very_same(completion):
 
     assert completion.catalogue(entries) is before
     assert completion.catalogue(entries[1:]) is not before
+
+
+def test_groups_are_separated_only_for_an_engine_that_may_lack_the_matchers(monkeypatch):
+    separated = []
+    monkeypatch.setattr(engine_limits, "tier_conditions", separated.append)
+
+    catalogue = Completion().catalogue([plain("db", group("a") + 'treatment = "yield"\n')])
+
+    assert catalogue.failures == ()
+    assert separated == []
+
+
+def test_the_variants_of_a_child_are_checked_one_at_a_time(monkeypatch):
+    checked = []
+    monkeypatch.setattr(
+        completion_module, "engine_misfits", lambda profile, _: checked.append(profile) or ()
+    )
+    parents = [plain("db", f"machine_shape.cores = {n}", source=f"{n}.toml") for n in (1, 2, 3)]
+
+    steps = Completion().steps([*parents, child("mine", "db", source="z.toml")])
+    counts = [len(checked) for _ in steps]
+
+    assert max(b - a for a, b in itertools.pairwise(counts)) == 1
