@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from structlog.testing import capture_logs
 
 from temper_core import Assignment, Container, LayerPlan, MachineError, Tier
 from temper_core.records.snapshots import PodSample
@@ -242,15 +243,40 @@ def test_without_a_thread_intervals_wait(disk, monkeypatch):
     assert sum(seconds for _, seconds in kept(disk)) == 20
 
 
-def test_a_job_with_a_bug_ends_no_later_one(monkeypatch):
-    told = []
-    monkeypatch.setattr("sys.unraisablehook", lambda told_of: told.append(told_of.exc_type))
+def test_a_job_behind_one_with_a_bug_is_done():
+    has_both = threading.Event()
+    thread, answers = DiskThread(), []
+
+    def fail():
+        has_both.wait(PATIENCE_S)
+        raise ZeroDivisionError
+
+    with capture_logs() as logs:
+        thread.begin(fail)
+        thread.begin(lambda: answers.append("answer"))
+        has_both.set()
+        wait_until(lambda: answers, "the later job", PATIENCE_S)
+
+    assert [line["event"] for line in logs] == ["disk_job_failed"]
+
+
+def test_who_asks_gets_the_error_of_the_job():
+    with pytest.raises(ZeroDivisionError):
+        DiskThread().ask(lambda: 1 / 0)
+
+
+def test_a_job_that_was_given_up_is_not_done_later(monkeypatch):
+    monkeypatch.setattr(disk_thread, "ANSWER_S", 0.05)
+    late, done = [], []
+    monkeypatch.setattr(disk_thread._thread, "start_new_thread", lambda run, _: late.append(run))
     thread = DiskThread()
+    with pytest.raises(SilentDiskError):
+        thread.ask(lambda: done.append("given up"))
 
-    thread.begin(lambda: 1 / 0)
-    wait_until(lambda: told, "the end of the bug", PATIENCE_S)
+    thread.begin(lambda: done.append("begun"))
+    late[0]()
 
-    assert thread.ask(lambda: "answer") == "answer"
+    assert done == ["begun"]
 
 
 def test_a_rightsizer_that_is_no_longer_told_says_so(disk, capsys):

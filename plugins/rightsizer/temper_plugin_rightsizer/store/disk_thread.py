@@ -5,9 +5,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, Generic, TypeVar
 
+import structlog
 from attrs import define, field
 
 from temper_core import MachineError, rfc3339
@@ -16,6 +17,7 @@ ANSWER_S = 4.0
 """Seconds. A read takes 2 s of CPU time at most, and the call of a plugin has 5 s."""
 
 Returned = TypeVar("Returned")
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class SilentDiskError(MachineError):
@@ -30,13 +32,17 @@ class _Job(Generic[Returned]):
     work: Callable[[], Returned]
     has_ended: threading.Event = field(factory=threading.Event, init=False)
     results: list[Returned] = field(factory=list, init=False)
-    error: MachineError | None = field(default=None, init=False)
+    error: Exception | None = field(default=None, init=False)
 
-    def run(self) -> None:
+    def run(self, charge: Callable[[], AbstractContextManager[None]]) -> None:
         try:
-            self.results.append(self.work())
+            with charge():
+                self.results.append(self.work())
         except MachineError as error:
             self.error = error
+        except Exception as error:  # any error: a bug in one job must not end the others
+            self.error = error
+            log.exception("disk_job_failed")
         finally:
             self.has_ended.set()
 
@@ -66,7 +72,7 @@ class DiskThread:
         self._add(_Job(work))
 
     def ask(self, work: Callable[[], Returned]) -> Returned:
-        """Return the result of *work*. Raises its MachineError.
+        """Return the result of *work*. Raises its error.
 
         Raises SilentDiskError after ``ANSWER_S``, and at once while an earlier job takes longer.
         """
@@ -96,32 +102,20 @@ class DiskThread:
     def _give_up(self, job: _Job[Any]) -> float:
         """Let *job* not begin any more. Return when the job under way began."""
         with self._lock:
-            if job in self._jobs and job is not self._jobs[0]:
+            with suppress(ValueError):  # it has begun
                 self._jobs.remove(job)
             return self._began_at
 
     def _run(self) -> None:
-        is_open = True
-        while is_open:
-            job, is_done = self._next(), False
-            try:
-                with self.charge():
-                    job.run()
-                is_done = True
-            finally:
-                is_open = self._end(is_done=is_done)
+        while (job := self._next()) is not None:
+            job.run(self.charge)
 
-    def _next(self) -> _Job[Any]:
+    def _next(self) -> _Job[Any] | None:
+        """Take the next job. The thread ends without one."""
         with self._lock:
             self._note_begin()
-            return self._jobs[0]
-
-    def _end(self, *, is_done: bool) -> bool:
-        """Note the end of a job. Return whether to go on: not after a bug, nor without a job."""
-        with self._lock:
-            self._jobs.popleft()
-            self._is_running = is_done and bool(self._jobs)
-            return self._is_running
+            self._is_running = bool(self._jobs)
+            return self._jobs.popleft() if self._jobs else None
 
     def _note_begin(self) -> None:
         self._began_at, self._began_s = time.time(), time.monotonic()
