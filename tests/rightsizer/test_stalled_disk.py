@@ -15,7 +15,7 @@ from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.node.instrument import Rightsizer
 from temper_plugin_rightsizer.options import Options
-from temper_plugin_rightsizer.store import disk_thread, unwritten
+from temper_plugin_rightsizer.store import disk_thread, history, unwritten
 from temper_plugin_rightsizer.store.disk_thread import DiskThread, SilentDiskError
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 from temper_plugin_rightsizer.store.keeper import Keeper
@@ -65,8 +65,8 @@ def disk(tmp_path, monkeypatch):
 
 def collector_on(disk, thread=None):
     plan = LayerPlan(make_machine(), (), assignments=(Assignment(POD, Tier.NORMAL, "priority"),))
-    history = History(disk.directory, 4 << 20, clock=lambda: NOW)
-    keeper = Keeper(history, thread or DiskThread())
+    kept_there = History(disk.directory, 4 << 20, clock=lambda: NOW)
+    keeper = Keeper(kept_there, thread or DiskThread())
     return Collector(keeper, MadeContext(plan=plan).lookup, CgroupFiles(disk.root))
 
 
@@ -195,6 +195,27 @@ def test_an_interval_that_a_full_disk_refuses_is_written_once_there_is_room(disk
     tell(collector, 2)
 
     assert (during, collector.keeper.defect) == ("the disk is full", "")
+    assert sum(seconds for _, seconds in kept(disk)) == 20
+
+
+def test_a_bug_on_the_disk_thread_is_told_until_a_turn_succeeds(collector, disk, monkeypatch):
+    tell(collector, 0)
+    at_rest(collector)
+    with monkeypatch.context() as patched, capture_logs() as logs:
+        patched.setattr(history, "pack", lambda _: 1 / 0)
+        tell(collector, 1)
+        at_rest(collector)
+        defect = collector.keeper.defect
+        during = document.report(collector, HOUR_S, NOW + 2 * INTERVAL_S)
+
+    tell(collector, 2)
+    at_rest(collector)
+
+    after = document.report(collector, HOUR_S, NOW + 3 * INTERVAL_S)
+    assert defect == "the history is not kept: ZeroDivisionError('division by zero')"
+    assert (during["is_incomplete"], during["notes"][0]) == (True, defect)
+    assert [line["event"] for line in logs] == ["disk_job_failed"]
+    assert (after["is_incomplete"], collector.keeper.defect) == (False, "")
     assert sum(seconds for _, seconds in kept(disk)) == 20
 
 

@@ -49,10 +49,10 @@ def report(
     It has at most ``MOST_ROWS`` of them, the busiest. ``left_out`` is the number of the others.
     With *has_demand* each has its histograms, and all take ``MOST_DEMAND_BYTES`` at most. *prices*
     are those of the settings, for readers of the report. It ``is_incomplete`` without the history,
-    and if nothing is learned any more.
+    if a bug keeps demand out of it, and if nothing is learned any more.
     """
     learned = collector.look_back(window_s, now)
-    problems = list(_problems(learned.unread, collector.stopped))
+    problems = list(_problems(learned.unread, collector))
     known = [
         (key, container, demand)
         for key, demand in learned.demands.items()
@@ -78,11 +78,10 @@ def report(
     }
 
 
-def _problems(unread: str, stopped: str) -> Iterator[str]:
+def _problems(unread: str, collector: Collector) -> Iterator[str]:
     if unread:
         yield f"{unread}: the report has only the demand that is not written yet"
-    if stopped:
-        yield stopped
+    yield from filter(None, (collector.keeper.failure, collector.stopped))
 
 
 def _within(rows: Iterable[dict[str, Any]], most_bytes: int) -> Iterator[dict[str, Any]]:

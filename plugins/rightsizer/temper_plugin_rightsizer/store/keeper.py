@@ -23,10 +23,14 @@ class Known:
 
 @define
 class Keeper:
-    """Uses *history* on *disk*, the only thread that does. Intervals that fail are tried again."""
+    """Uses *history* on *disk*, the only thread that does. Intervals that fail are tried again.
+
+    *failure* is the error of the last turn, if it is none of the machine but a bug.
+    """
 
     history: History
     disk: DiskThread = field(factory=DiskThread)
+    failure: str = field(default="", init=False)
     _unwritten: UnwrittenIntervals = field(factory=UnwrittenIntervals, init=False)
     _defect: str = field(default="", init=False)
     _is_at_work: bool = field(default=False, init=False)
@@ -88,15 +92,20 @@ class Keeper:
 
     def _work(self, *, compacts: bool) -> None:
         """Use the disk. It compacts first: its time is that of the turn, whatever follows."""
+        failure = ""
         try:
             if compacts:
                 self.history.compact()
             self._write()
         except MachineError as error:
             self._defect = str(error)
+        except Exception as error:
+            self._defect = failure = f"the history is not kept: {error!r}"
+            raise
         else:
             self._defect = self.history.defect
         finally:
+            self.failure = failure
             self._is_at_work = False
 
     def _write(self) -> None:
