@@ -435,6 +435,32 @@ def test_a_damaged_interval_does_not_hide_the_others(history, tmp_path):
     assert "damaged" in history.defect
 
 
+@pytest.mark.parametrize("seconds", ["30\0", 0.5, b"300", -1, 2**62])
+def test_an_interval_of_no_duration_is_left_out_of_the_hour(history, now, tmp_path, seconds):
+    fill(history, now, 1)
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute(
+            "UPDATE interval SET seconds = ? WHERE at >= ?", (seconds, NOW - 2 * INTERVAL_S)
+        )
+
+    now[0] += DETAIL_S
+    history.compact()
+
+    assert history.read(0)[WEB].cpu.seconds == HOUR_S - 2 * INTERVAL_S
+
+
+@pytest.mark.parametrize("at", ["noon", b"noon", float("-inf")])
+def test_a_history_whose_oldest_interval_begins_at_no_time_is_set_aside(history, tmp_path, at):
+    history.add(NOW, INTERVAL_S, {WEB: five_minutes()})
+    with closing(sqlite3.connect(tmp_path / FILE)) as database, database:
+        database.execute("UPDATE interval SET at = ?", (at,))
+
+    with pytest.raises(MachineError, match="begins at no time"):
+        history.fill(HOUR_S, [(WEB, NOW - DAY_S, five_minutes())])
+
+    assert (tmp_path / "demand.damaged").exists()
+
+
 WRITER = """
 import pathlib, sys, time
 from temper_plugin_rightsizer.store.history import History

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
+from typing import TypeGuard
 
 import structlog
 from attrs import define, field
@@ -307,7 +308,7 @@ def _forget_hour(database: sqlite3.Connection, namespace: str) -> int:
     ).fetchone()
     if oldest is None:
         return 0
-    within = (namespace, oldest + HOUR_S)
+    within = (namespace, _require_time(oldest) + HOUR_S)
     (size,) = database.execute(
         f"SELECT sum(length(demand) + {ROW_BYTES}) FROM {_OF_NAMESPACE} AND at < ?",  # noqa: S608
         within,
@@ -354,11 +355,19 @@ def require_interval(row: Sequence[object]) -> tuple[ContainerKey, int, bytes]:
     texts = [name for name in names if isinstance(name, str)]
     if len(texts) != len(names):
         raise sqlite3.DatabaseError("the name of a container is no text")
-    if not isinstance(at, int) or not 0 <= at <= LATEST:
-        raise sqlite3.DatabaseError("an interval begins at no time")
     if not isinstance(packed, bytes):
         raise sqlite3.DatabaseError("the demand of an interval is no bytes")
-    return ContainerKey(*texts), at, packed
+    return ContainerKey(*texts), _require_time(at), packed
+
+
+def _require_time(at: object) -> int:
+    if not _is_time(at):
+        raise sqlite3.DatabaseError("an interval begins at no time")
+    return at
+
+
+def _is_time(seconds: object) -> TypeGuard[int]:
+    return isinstance(seconds, int) and 0 <= seconds <= LATEST
 
 
 def _used_pages(database: sqlite3.Connection) -> int:
@@ -383,7 +392,7 @@ def _begin_of(database: sqlite3.Connection, number: int) -> int | None:
     (begin,) = database.execute(
         "SELECT min(at) FROM interval WHERE container = ?", (number,)
     ).fetchone()
-    return None if begin is None else int(begin)
+    return None if begin is None else _require_time(begin)
 
 
 def _read(database: sqlite3.Connection, number: int, at: int) -> IntervalDemand | None:
@@ -402,10 +411,11 @@ def _merge(database: sqlite3.Connection, span_s: int, before: int, most: int = -
     ).fetchall()
     for number, span in spans:
         within = (number, span * span_s, (span + 1) * span_s)
-        rows = database.execute(
+        found = database.execute(
             "SELECT seconds, demand FROM interval WHERE container = ? AND at >= ? AND at < ?",
             within,
         ).fetchall()
+        rows = [(seconds, packed) for seconds, packed in found if _is_time(seconds)]
         database.execute("DELETE FROM interval WHERE container = ? AND at >= ? AND at < ?", within)
         demand = _readable(packed for _, packed in rows)
         packed = None if demand is None else _packed(demand)
