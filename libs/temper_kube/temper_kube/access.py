@@ -64,6 +64,7 @@ class Access:
     """One API server and one user. ``prefix`` is put before every path.
 
     ``namespace`` is the default namespace. ``renewed`` returns what the kubeconfig says now.
+    An access that is made of another one and has to stay as it is needs ``renewed=None``.
     """
 
     host: str

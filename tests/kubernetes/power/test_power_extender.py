@@ -198,7 +198,7 @@ def test_the_last_state_is_kept_while_the_server_is_away_and_scores_become_neutr
     direct = access_of()
     way = Severable(direct.host, direct.port)
     try:
-        with Running(evolve(direct, port=way.port)) as running:
+        with Running(evolve(direct, port=way.port, renewed=None)) as running:
             wait_until(lambda: running.score(node, pod) == 83, "the twin", 60)
             wait_until(lambda: running.ready() == "ok\n", "readiness", 60)
 
@@ -226,7 +226,7 @@ def test_no_request_of_a_scheduler_reaches_the_api_server(cluster, access_of):
     put_twin(cluster, node, "eco")
     direct = access_of()
     way = Severable(direct.host, direct.port)
-    with Running(evolve(direct, port=way.port)) as running:
+    with Running(evolve(direct, port=way.port, renewed=None)) as running:
         wait_until(lambda: running.score(node, a_pod("standard")) == 93, "the twin", 60)
         way.close()
 
