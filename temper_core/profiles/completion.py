@@ -15,13 +15,13 @@ from temper_core.engine.installed import find_installed
 from temper_core.errors import DocumentError, TemperError
 from temper_core.profiles.catalogue import MOST_NAMED, ProfileCatalogue
 from temper_core.profiles.completion_bounds import CompletionRoom, beyond_room
-from temper_core.profiles.course import Steps, all_of
 from temper_core.profiles.documents import complete
 from temper_core.profiles.enabling import disabled_reason, unknown_ids
 from temper_core.profiles.engine_limits import engine_misfits
 from temper_core.profiles.files import Entry
 from temper_core.profiles.fingerprints import preference
 from temper_core.profiles.recognition import within_globs
+from temper_core.profiles.stepwise import Steps, all_of
 from temper_core.records.profiles import (
     DerivedProfile,
     LoadedProfile,

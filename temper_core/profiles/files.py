@@ -10,8 +10,8 @@ from attrs import evolve, frozen
 
 from temper_core import documents
 from temper_core.errors import DocumentError
-from temper_core.profiles.course import Steps, all_of
 from temper_core.profiles.documents import profile_of
+from temper_core.profiles.stepwise import Steps, all_of
 from temper_core.profiles.tables import Table
 from temper_core.records.profiles import DerivedProfile, LoadedProfile, ProfileFailure, ShapeRange
 

@@ -13,10 +13,10 @@ from temper_core.foreign_writers import foreign_writer
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.catalogue import ProfileCatalogue
 from temper_core.profiles.completion import Completion, FindEngine, newest_engine
-from temper_core.profiles.course import Course, Steps
 from temper_core.profiles.files import ProfileFiles
 from temper_core.profiles.loading import shipped_profiles
 from temper_core.profiles.reloads import Reloaded, Reloads, reloaded
+from temper_core.profiles.stepwise import Steps, StepwiseTask
 from temper_core.records.profiles import LoadedProfile, ProfileFailure, ShapeRange
 from temper_core.settings.models import Settings
 
@@ -56,16 +56,16 @@ class ProfileWatch:
         self._host = host
         self._shipped = tuple(shipped_profiles(host))
         self._asked: tuple[Future[Reloaded], ...] = ()
-        self._course = Course(self._steps, longest_s, clock)
+        self._reading = StepwiseTask(self._steps, longest_s, clock)
         self.look()
-        if self._course.is_under_way:
+        if self._reading.is_under_way:
             unread = ProfileFailure(settings.profiles.directory, "", UNREAD)
             self._follow(self._completion.catalogue((unread, *self._shipped)))
 
     @property
     def is_due(self) -> bool:
         """Whether to look although nothing changed: files are left, or a request waits."""
-        return self._course.is_under_way or bool(self.reloads)
+        return self._reading.is_under_way or bool(self.reloads)
 
     @property
     def is_heard(self) -> bool:
@@ -79,11 +79,11 @@ class ProfileWatch:
     def ask_again(self) -> None:
         """Ask plugins for their profiles that have not answered yet. The next look has them."""
         self._shipped = tuple(shipped_profiles(self._host, again=True))
-        self._course.restart()
+        self._reading.restart()
 
     def look(self) -> bool:
         """Read the changed files, or go on with it. Return whether the catalogue changed."""
-        catalogue = self._course.advance()
+        catalogue = self._reading.advance()
         return catalogue is not None and self._follow(catalogue)
 
     def _steps(self) -> Steps[ProfileCatalogue]:
@@ -96,7 +96,7 @@ class ProfileWatch:
 
     def _follow(self, catalogue: ProfileCatalogue) -> bool:
         former, self.catalogue = self.catalogue, catalogue
-        if not self._course.is_under_way:
+        if not self._reading.is_under_way:
             for request in self._asked:
                 request.set_result(reloaded(former, catalogue))
             self._asked = ()

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from temper_core.profiles.course import Course, all_of
+from temper_core.profiles.stepwise import StepwiseTask, all_of
 
 
 def counting(done, most):
@@ -20,10 +20,10 @@ def test_all_steps_are_done_at_once_by_those_who_wait():
 
 def test_steps_are_done_until_the_time_is_up_and_the_next_call_goes_on():
     done = []
-    course = Course(lambda: counting(done, 5), 2, itertools.count().__next__)
+    task = StepwiseTask(lambda: counting(done, 5), 2, itertools.count().__next__)
 
     counts = []
-    results = [(course.advance(), course.is_under_way, counts.append(len(done))) for _ in range(3)]
+    results = [(task.advance(), task.is_under_way, counts.append(len(done))) for _ in range(3)]
 
     assert counts == [2, 4, 5]
     assert [result[:2] for result in results] == [(None, True), (None, True), ("all", False)]
@@ -31,9 +31,9 @@ def test_steps_are_done_until_the_time_is_up_and_the_next_call_goes_on():
 
 def test_one_step_is_done_however_late_it_is():
     done = []
-    course = Course(lambda: counting(done, 5), 0)
+    task = StepwiseTask(lambda: counting(done, 5), 0)
 
-    course.advance()
+    task.advance()
 
     assert done == [0]
 
@@ -48,14 +48,14 @@ def test_steps_that_raise_or_are_given_up_begin_anew(ending):
             raise RuntimeError("odd")
         yield
 
-    course = Course(steps, 0)
-    course.advance()
+    task = StepwiseTask(steps, 0)
+    task.advance()
     if ending == "raise":
         with pytest.raises(RuntimeError, match="odd"):
-            course.advance()
+            task.advance()
     else:
-        course.restart()
+        task.restart()
 
-    assert not course.is_under_way
-    course.advance()
+    assert not task.is_under_way
+    task.advance()
     assert done == [0, 0]

@@ -18,7 +18,7 @@ def all_of(steps: Steps[Result]) -> Result:
             return end.value  # type: ignore[no-any-return]  # it is the generator's Result
 
 
-class Course(Generic[Result]):
+class StepwiseTask(Generic[Result]):
     """Does the steps of *begin* until they end, *longest_s* seconds at a time.
 
     The time is that of the clock, and not CPU time: it also bounds how long a slow disk holds the
