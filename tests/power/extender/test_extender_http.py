@@ -385,7 +385,7 @@ def test_a_large_question_does_not_hold_up_a_probe():
     body = json.dumps(asked_whole({f"n{number}": labels for number in range(5_000)})).encode()
     order = []
 
-    with serving(deadline_s=60) as port:
+    with serving(deadline_s=60) as port, httpx2.Client(timeout=60) as probe:
         url = f"http://127.0.0.1:{port}"
 
         def ask():
