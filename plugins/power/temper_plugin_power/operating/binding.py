@@ -11,7 +11,8 @@ MIRROR = "kubernetes.io/config.mirror"
 def is_bound_to_node(annotations: Mapping[str, str], owner: str, spec: Mapping[str, Any]) -> bool:
     """Return whether a pod can be nowhere else. *owner* is the kind of its controller.
 
-    Who makes a pod can claim a mirror's annotation and a DaemonSet. ``names_its_node`` is no claim.
+    The author of a pod may forge a mirror's annotation and a DaemonSet as its controller. The
+    scheduler itself obeys what ``names_its_node`` reads.
     """
     return MIRROR in annotations or owner == "DaemonSet" or names_its_node(spec)
 
