@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -38,6 +39,7 @@ class Learned:
     """What a collector of a node has learned."""
 
     stopped = ""
+    keeper = SimpleNamespace(failure="")
 
     def __init__(self):
         self.known, self.learned = {}, {}
