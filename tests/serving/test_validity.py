@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from temper_plugin_density.overcommit import certificates
-from temper_serving.validity import ValidityPeriod, period_of
+from temper_serving.validity import ValidityPeriod, read_period
 
 KEY = certificates.make_key()
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -35,14 +35,14 @@ def pem_of(start, end):
     ],
 )
 def test_the_times_are_those_of_the_certificate(start, end):
-    assert period_of(pem_of(start, end)) == ValidityPeriod(start - BACKDATED, end)
+    assert read_period(pem_of(start, end)) == ValidityPeriod(start - BACKDATED, end)
 
 
 def test_the_first_of_a_chain_counts_whatever_is_written_around_it():
     first, second = pem_of(START, START + timedelta(days=1)), pem_of(START, START)
     text = b"Certificate:\n  -----BEGIN CERTIFICATE-----\n" + certificates.written_key(KEY)
 
-    found = period_of(text + first.replace(b"\n", b"\r\n") + second)
+    found = read_period(text + first.replace(b"\n", b"\r\n") + second)
 
     assert found.end == START + timedelta(days=1)
 
@@ -52,7 +52,7 @@ def test_the_first_of_a_chain_counts_whatever_is_written_around_it():
 )
 def test_a_text_without_a_certificate_has_no_period(pem):
     with pytest.raises(ValueError, match="no certificate"):
-        period_of(pem)
+        read_period(pem)
 
 
 DER = ssl.PEM_cert_to_DER_cert(pem_of(START, START + timedelta(days=1)).decode())
@@ -69,7 +69,7 @@ def test_damaged_bytes_give_a_period_or_a_value_error(at, other):
         expected = None
 
     try:
-        found = period_of(pem)
+        found = read_period(pem)
     except ValueError:
         found = None
 
@@ -79,4 +79,4 @@ def test_damaged_bytes_give_a_period_or_a_value_error(at, other):
 @pytest.mark.parametrize("end", [0, 1, 2, 4, 5, 30, 100])
 def test_bytes_that_end_early_are_a_value_error(end):
     with pytest.raises(ValueError, match="certificate"):
-        period_of(ssl.DER_cert_to_PEM_cert(DER[:end]).encode())
+        read_period(ssl.DER_cert_to_PEM_cert(DER[:end]).encode())

@@ -10,7 +10,7 @@ from attrs import define, field
 
 from temper_core import InputError
 from temper_serving.tls import present, server_context
-from temper_serving.validity import Clock, ValidityPeriod, now, period_of
+from temper_serving.validity import Clock, ValidityPeriod, now, read_period
 
 CHECK_S = 30.0
 MOST_BYTES = 1024 * 1024
@@ -85,7 +85,7 @@ class CertificateFiles:
     def _present(self, context: ssl.SSLContext, pem: bytes) -> ValidityPeriod:
         try:
             present(context, pem)
-            return period_of(pem)
+            return read_period(pem)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
             raise InputError(
                 f"{self.certificate}, {self.key}: hold no certificate with its key, unencrypted"

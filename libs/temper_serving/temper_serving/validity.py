@@ -47,7 +47,7 @@ class ValidityPeriod:
         return EXPIRED.format(end=self.end.isoformat()) if moment >= self.end else ""
 
 
-def period_of(pem: bytes) -> ValidityPeriod:
+def read_period(pem: bytes) -> ValidityPeriod:
     """Return the period of the first certificate of *pem*, which OpenSSL has accepted.
 
     Raises ValueError if there is none. Neither ``ssl`` nor a context tells it.
