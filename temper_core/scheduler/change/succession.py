@@ -7,6 +7,7 @@ Until ``give_way`` the engine that schedules is not affected: an heir that does 
 simply ends. An heir is no reserve. If the old engine is ejected or fails by itself, the heir is
 dropped too: the cause of the ejection (a stalled thread, SysRq-S, an offline CPU) may persist. An
 engine that attaches again within milliseconds would undo both the back-off and an operator's SysRq.
+This holds for an old engine that is being stopped for its heir, too.
 """
 
 import structlog
@@ -103,11 +104,14 @@ class Succession:
     def hand_over(self, now: float) -> EngineRun | None:
         """Let the heir attach once the kernel is free. Return it when its gate was opened.
 
-        Drops the heir if the kernel does not become free. If the hints cannot be set, drops the
-        heir and raises SuccessionError.
+        Drops the heir if the kernel does not become free, and if it ejected the old engine. If the
+        hints cannot be set, drops the heir and raises SuccessionError.
         """
         old, heir = self._giving_way, self.heir
         if old is None or heir is None or heir.phase is not EnginePhase.WAITING:
+            return None
+        if old.diagnosis is not None:
+            self.drop("the engine before it was ejected", now)
             return None
         is_free = self._kernel.read().is_free
         if old.has_let_go and is_free:

@@ -23,7 +23,13 @@ from temper_core.scheduler.engine_process.process import EngineProcess
 from temper_core.scheduler.engine_process.proof import layer_names, prove
 from temper_core.scheduler.engine_process.start_deadline import StartDeadline, cpu_seconds
 from temper_core.scheduler.engine_process.stop_ladder import Rung, StopLadder
-from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
+from temper_core.scheduler.failure.diagnosis import (
+    Diagnosis,
+    End,
+    EndKind,
+    diagnose,
+    ejection,
+)
 from temper_core.scheduler.host.kernel import KernelState
 from temper_core.scheduler.pre_exec_script import NO_GATE
 
@@ -63,11 +69,11 @@ class EngineRun:
     """One engine process of one generation. ``step`` advances it and never waits.
 
     ``missing`` is the first condition the proof lacks, ``problem`` the last error. ``diagnosis``
-    is set if the engine ended or failed without a request. ``gate_refusal`` is set if it ended
-    only because no gate could be mounted. Times are on the clock of ``step``. ``enabled_at`` and
-    ``released_at`` are the times at which the kernel was seen to take and to drop the scheduler.
-    ``predecessor`` is the engine before this one, until its process has ended.
-    ``has_successor`` means that another engine has replaced this one.
+    is set if the engine ended or failed without a request, or was ejected while it stopped.
+    ``gate_refusal`` is set if it ended only because no gate could be mounted. Times are on the
+    clock of ``step``. ``enabled_at`` and ``released_at`` are the times at which the kernel was
+    seen to take and to drop the scheduler. ``predecessor`` is the engine before this one, until
+    its process has ended. ``has_successor`` means that another engine has replaced this one.
     """
 
     def __init__(
@@ -301,8 +307,18 @@ class EngineRun:
         is_gone = kernel.is_known and not kernel.is_layered
         if self.released_at is None and self.enabled_at is not None and is_gone:
             self.released_at = now
-        if self._stopped_in_kernel and kernel.is_free:
+        if self._stopped_in_kernel and kernel.is_free and not self._saw_release:
             self._saw_release = True
+            self._note_ejection()
+
+    def _note_ejection(self) -> None:
+        """Diagnose an ejection of an engine that was asked to stop, unless SysRq was used on it.
+
+        Linux 6.12 to 6.18 log the reason before the state becomes ``disabled``.
+        """
+        was_used = self._ladder.rung is Rung.SYSRQ
+        if self._stopped_in_kernel and self.diagnosis is None and not was_used:
+            self.diagnosis = ejection(self._evidence())
 
     def _after_exit(self, exit_code: int, kernel: KernelState, now: float) -> None:
         """Wait for the rest of the output and for the kernel's release, then end."""
@@ -313,7 +329,9 @@ class EngineRun:
         waited = now - self._exited_at
         if not self.process.is_output_complete and waited < LAST_WORDS_S:
             return
-        if not self._was_asked and self.diagnosis is None:
+        if self._was_asked:
+            self._note_ejection()
+        elif self.diagnosis is None:
             self.diagnosis = self._diagnose(exit_code)
         if self.has_let_go or kernel.is_without_us:
             self._end(now)
@@ -334,14 +352,15 @@ class EngineRun:
         if self.is_held_back and exit_code in NO_GATE:
             error = self.process.errors.strip().removeprefix("temper: ")
             self.gate_refusal = error or f"the launcher ended with {exit_code}"
-        return diagnose(
-            End(
-                exit_code=exit_code,
-                errors=self.process.errors,
-                log=self.process.log,
-                kernel_log=self._surroundings.log.tail(),
-                pid=self.process.pid,
-            )
+        return diagnose(self._evidence(exit_code))
+
+    def _evidence(self, exit_code: int = 1) -> End:
+        return End(
+            exit_code=exit_code,
+            errors=self.process.errors,
+            log=self.process.log,
+            kernel_log=self._surroundings.log.tail(),
+            pid=self.process.pid,
         )
 
     def _end(self, now: float) -> None:

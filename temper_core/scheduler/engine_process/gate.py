@@ -17,6 +17,10 @@ FREE = "disabled"
 """The state word that lets the engine attach."""
 
 
+SHORTAGES = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""Faults that pass. The next attempt may find room for the gate."""
+
+
 class GateError(EngineError):
     """No gate can be made here, so that only a cold restart is possible."""
 
@@ -30,7 +34,10 @@ class Gate:
     """
 
     def __init__(self, path: Path) -> None:
-        """Make the FIFO. Raise GateError if that fails."""
+        """Make the FIFO.
+
+        Raises GateError if that fails, EngineError if it fails for a shortage.
+        """
         self.path = path
         self._handle = -1
         self._writing = -1
@@ -39,7 +46,8 @@ class Gate:
             self._handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             self.close()
-            raise GateError(f"no gate can be made at {path}: {error.strerror}") from error
+            kind = EngineError if error.errno in SHORTAGES else GateError
+            raise kind(f"no gate can be made at {path}: {error.strerror}") from error
 
     def look(self) -> bool:
         """Return whether the engine is at the gate. From then on it stays there.

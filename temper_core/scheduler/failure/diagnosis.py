@@ -7,6 +7,7 @@ code 1.
 
 import re
 import signal
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from temper_core.scheduler.pre_exec_script import (
     PARENT_GONE,
 )
 
-__all__ = ["Diagnosis", "End", "EndKind", "diagnose"]
+__all__ = ["Diagnosis", "End", "EndKind", "diagnose", "ejection"]
 
 DETAIL_BYTES = 2_000
 USAGE_EXITS = (2, 255)
@@ -43,13 +44,32 @@ class End:
 
 def diagnose(end: End) -> Diagnosis:
     """Return the reason *end* shows, or UNKNOWN with the exit code if nothing matches."""
-    kind, summary = _from_exit_line(end) or _from_text(end) or _from_exit_code(end)
+    return _told(_from_exit_line(end) or _from_text(end) or _from_exit_code(end), end)
+
+
+def ejection(end: End) -> Diagnosis | None:
+    """Return why the kernel ejected the engine, None if it did not or left no reason."""
+    reason = _from_exit_line(end)
+    return _told(reason, end) if reason is not None else None
+
+
+def _told(reason: "Reason", end: End) -> Diagnosis:
+    kind, summary = reason
     return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 
 
-EXIT = "EXIT: "
+LONGEST_REASON = 64
 LONGEST_MESSAGE = 1_024
 """Bytes of an exit's message in the kernel (SCX_EXIT_MSG_LEN, kernel/sched/ext.c)."""
+EXIT_LINE = re.compile(
+    rf"^(?:Error: )?EXIT: (?P<reason>[^(\[\n]{{1,{LONGEST_REASON}}})"
+    rf"(?:(?<= )\((?P<message>.{{0,{LONGEST_MESSAGE}}}?)\))?$",
+    re.DOTALL | re.MULTILINE,
+)
+"""``EXIT: REASON (MESSAGE)``. A message may hold the name of a thread, and a name any line end.
+
+A reason has no bracket, and so no forged one is followed by the ``[tid]`` of its thread.
+"""
 SWITCH_LINE = re.compile(
     r'BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$', re.MULTILINE
 )
@@ -72,13 +92,9 @@ def _from_exit_line(end: End) -> Reason | None:
 
 
 def _last_exit_line(text: str) -> tuple[str, str] | None:
-    """Return reason and message of the last line ``EXIT: REASON (MESSAGE)``, None without one."""
-    for line in reversed(text.split("\n")):
-        _, found, rest = line.partition(EXIT)
-        reason, has_message, message = rest.partition(" (")
-        if found and reason and "(" not in reason and (not has_message or message.endswith(")")):
-            return reason[:LONGEST_MESSAGE], message[:-1][:LONGEST_MESSAGE]
-    return None
+    """Return reason and message of the last exit line in *text*, None without one."""
+    last = deque(EXIT_LINE.finditer(text), maxlen=1)
+    return (last[0]["reason"].rstrip(), last[0]["message"] or "") if last else None
 
 
 def _message_after(ops: str, lines: Sequence[str]) -> str:

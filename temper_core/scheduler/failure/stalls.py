@@ -14,7 +14,7 @@ from temper_core.kernel_text import kernel_lines
 from temper_core.scheduler.host.roots import read_line
 
 STALLED_TASK = re.compile(r"(?P<task>\S.*\[\d+\]) failed to run for (?P<seconds>[\d.]+)s")
-CPU_HEADING = re.compile(r"\s*CPU (\d+)\s*:")
+CPU_HEADING = re.compile(r"\s*CPU (\d{1,7})\s*:")
 CURRENT_TASK = re.compile(r"\s*curr=(?P<task>\S.*\[\d+\]) class=(?P<class>\w+)")
 ABOVE_SCHED_EXT = {
     "rt_sched_class": "real-time",
@@ -77,11 +77,20 @@ def read_stall(message: str, dump: str, proc: Path) -> Stall | None:
 
 def realtime_threads(proc: Path) -> Iterator[RealtimeThread]:
     """Find the runnable threads of classes above sched_ext. Reads every thread of the node."""
-    for path in proc.glob("[0-9]*/task/[0-9]*/stat"):
-        comm, fields = _stat(path)
-        if len(fields) > POLICY and fields[STATE] == "R" and int(fields[POLICY]) in POLICIES:
-            policy = POLICIES[int(fields[POLICY])]
-            yield RealtimeThread(comm, int(path.parent.name), int(fields[PROCESSOR]), policy)
+    for process in _numbered(proc):
+        for thread in _numbered(process / "task"):
+            comm, fields = _stat(thread / "stat")
+            if len(fields) > POLICY and fields[STATE] == "R" and int(fields[POLICY]) in POLICIES:
+                policy = POLICIES[int(fields[POLICY])]
+                yield RealtimeThread(comm, int(thread.name), int(fields[PROCESSOR]), policy)
+
+
+def _numbered(folder: Path) -> list[Path]:
+    """Return the entries of *folder* that numbers name, none if its process has ended."""
+    try:
+        return [entry for entry in folder.iterdir() if entry.name.isdecimal()]
+    except OSError:
+        return []
 
 
 def _from_dump(task: str, dump: str) -> tuple[int | None, str]:

@@ -19,6 +19,7 @@ import structlog
 
 from temper_core.directory_tree import make_directories
 from temper_core.errors import MachineError
+from temper_core.forked_children import close_in_children
 from temper_core.scheduler.host.kernel import SchedExt
 from temper_core.scheduler.host.roots import Roots, read_line
 from temper_core.settings.models import OF_ITS_OWN, Settings
@@ -102,7 +103,7 @@ def agent_lock(directory: Path) -> Iterator[bool]:
     path = directory / LOCK_FILE
     had_directory = directory.exists()
     try:
-        descriptor = _locked(path)
+        lock = close_in_children(os.fdopen(_locked(path), "wb", buffering=0))
     except AnotherAgentError:
         raise
     except OSError as error:
@@ -115,7 +116,7 @@ def agent_lock(directory: Path) -> Iterator[bool]:
         # Unlinked while it is locked, so that no process can lock a file that is then removed.
         with suppress(OSError):  # it is missing, or the file system is read-only by now
             path.unlink()
-        os.close(descriptor)
+        lock.close()
         if not had_directory:
             with suppress(OSError):  # the directory has other files by now
                 directory.rmdir()

@@ -7,6 +7,7 @@ import pytest
 
 from temper_core.errors import EngineError
 from temper_core.scheduler import pre_exec_script
+from tests.core.scheduler.fake_engine import OPS
 from tests.core.scheduler.preflight.rights import can_gate
 
 pytestmark = can_gate
@@ -615,3 +616,24 @@ def test_a_pin_that_somebody_removed_is_made_again_before_the_successor_looks_fo
     world.settle(scheduler, "enforcing", generation=2)
 
     assert hints.calls == [("a", "disabled"), ("a", "enabled"), ("b", "disabled")]
+
+
+@pytest.mark.parametrize("reason", ["disabled by sysrq-S", "runnable task stall"])
+def test_an_ejection_of_an_engine_that_gives_way_is_not_undone_by_its_heir(world, plan, reason):
+    world.script(ignore_term=True)
+    scheduler = world.enforce(plan("a"))
+    world.script()
+    world.change(scheduler, plan("b"))
+    world.drive(scheduler, lambda: "waits for the kernel" in scheduler.status.detail)
+
+    with world.node.roots.kmsg.open("a") as log:
+        log.write(f'6,1,2,-;sched_ext: BPF scheduler "{OPS}" disabled ({reason})\n')
+    world.trigger.write_text(f"Error: EXIT: {reason}\n")
+    world.drive(scheduler, lambda: scheduler.diagnosis is not None)
+    world.trigger.unlink()
+    world.drive(scheduler, lambda: not scheduler.engine_pids)
+
+    assert sum(scheduler.counters.ejections.values()) == 1
+    assert scheduler.diagnosis.kind == {"disabled by sysrq-S": "sysrq"}.get(reason, "stall")
+    assert scheduler.status.mode != "enforcing"
+    assert (world.node.roots.sched_ext / "state").read_text().strip() == "disabled"

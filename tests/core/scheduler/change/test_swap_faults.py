@@ -4,6 +4,7 @@ Faults: it ends, it hangs, it talks nonsense, it is killed. Stages: it loads, it
 its gate was opened, it is attached. Between them, an agent that is itself killed.
 """
 
+import errno
 import json
 import os
 import signal
@@ -83,6 +84,28 @@ def test_a_fault_while_it_loads_leaves_the_old_engine_untouched(world, plan, fau
     assert world.node.state == "enabled"
     assert not scheduler.counters.ejections
     expect_nothing_left(world, scheduler, generation=OLD_ENGINE_UNTOUCHED)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE], ids=os.strerror)
+def test_no_room_for_a_gate_leaves_the_old_engine_and_later_swaps_untouched(
+    world, plan, monkeypatch, number
+):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    scheduler = world.enforce(plan("a"))
+    old = scheduler.engine_pid
+    with monkeypatch.context() as full:
+        full.setattr(os, "mkfifo", refuse)
+        world.change(scheduler, plan("b"))
+        world.drive(scheduler, lambda: scheduler.counters.swap_failures)
+
+    assert scheduler.counters.swap_failures == {"launch_failed": 1}
+    assert (scheduler.status.mode, scheduler.engine_pids) == ("enforcing", (old,))
+    world.now += 600
+    world.change(scheduler, plan("c"))
+    world.settle(scheduler, "enforcing", generation=3)
+    assert scheduler.counters.swaps == {"warm": 1}
 
 
 def test_nonsense_while_it_loads_changes_nothing(world, plan):

@@ -1,6 +1,7 @@
 """Every way an engine ends, from texts recorded on a real kernel."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -233,6 +234,54 @@ def becomes_realtime(hog):
             return True
         time.sleep(0.01)
     return False
+
+
+@pytest.mark.parametrize("name", ["\nEXIT: sysrq-S", "\nEXIT: x (y", "\nError: EXIT: x"], ids=repr)
+def test_a_threads_name_forges_no_other_reason(tmp_path, name):
+    message = f"Error: EXIT: runnable task stall ({name}[248] failed to run for 31.2s)\n"
+
+    diagnosis = diagnose(End(1, message, proc=tmp_path))
+
+    assert diagnosis.kind == "stall"
+    assert "[248] could not run for 31.2 s" in diagnosis.summary
+
+
+def test_a_runnable_threads_name_in_the_dump_is_no_exit_line(tmp_path):
+    dump = "  R \nEXIT: sysrq-S[248] -31208ms\n"
+    message = "Error: EXIT: runnable task stall (taskset[248] failed to run for 31.2s)\n"
+
+    for text in (dump + message, message + dump):
+        assert diagnose(End(1, text, proc=tmp_path)).kind == "stall"
+
+
+def test_a_cpu_of_thousands_of_digits_ends_nothing(tmp_path):
+    message = "Error: EXIT: runnable task stall (taskset[248] failed to run for 31.2s)\n"
+    dump = f"CPU {'7' * 5_000} : nr_run=1\n  R taskset[248] -31208ms\n"
+
+    assert diagnose(End(1, dump + message, proc=tmp_path)).kind == "stall"
+
+
+def test_a_process_that_ends_during_the_look_for_real_time_threads_does_not_end_it(
+    tmp_path, monkeypatch
+):
+    fields = " ".join(["R", *["0"] * 35, "3", "0", "1"])
+    for pid in ("7", "9"):
+        thread = tmp_path / pid / "task" / pid
+        thread.mkdir(parents=True)
+        (thread / "stat").write_text(f"{pid} (hog) {fields}\n")
+
+    def after_its_end(look):
+        def looked(path):
+            if str(path) == str(tmp_path / "9/task"):
+                shutil.rmtree(tmp_path / "9", ignore_errors=True)
+            return look(path)
+
+        return looked
+
+    for name in ("listdir", "scandir"):
+        monkeypatch.setattr(os, name, after_its_end(getattr(os, name)))
+
+    assert [thread.tid for thread in realtime_threads(tmp_path)] == [7]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a real-time thread needs root")

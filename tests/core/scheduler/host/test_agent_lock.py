@@ -131,6 +131,31 @@ def test_an_engine_does_not_inherit_the_lock(tmp_path):
         assert is_held
 
 
+FORKS = """
+import os, sys, time
+from pathlib import Path
+from temper_core.scheduler.host.agent_lock import agent_lock
+
+with agent_lock(Path(sys.argv[1])):
+    if not os.fork():
+        print(os.getpid(), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_forked_child_does_not_keep_the_lock_of_a_killed_agent(tmp_path):
+    command = [sys.executable, "-c", FORKS, str(tmp_path / "run")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
+        child = int(agent.stdout.readline())
+        agent.kill()
+
+    try:
+        with agent_lock(tmp_path / "run") as is_held:
+            assert is_held
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_where_no_file_can_be_made_an_agent_goes_without(tmp_path):
     (tmp_path / "run").write_text("a file is in the way")
 
