@@ -26,8 +26,16 @@ _PROBE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEX
 _left_behind: list["subprocess.Popen[bytes]"] = []
 
 
+BEGUN = b"begun"
+"""What the process prints before it changes the file."""
+
+
 class SilentFileError(MachineError):
     """The disk of the host's file does not answer."""
+
+
+class _NotAwaitedError(Exception):
+    """The command has left."""
 
 
 def change_file(
@@ -35,8 +43,8 @@ def change_file(
 ) -> str:
     """Do as ``SafeModeFile.add`` and ``remove``. Return the note of *add*, "removed" or "".
 
-    Raises MachineError as they do, and SilentFileError after ``ANSWER_S``. The file is not changed
-    then: a change that comes late could undo a later one.
+    Raises MachineError as they do, and SilentFileError after ``ANSWER_S``. No change begins to be
+    seen after that: a change that comes late could undo a later one.
     """
     arguments = [action, str(path), requester, reason]
     try:
@@ -49,16 +57,19 @@ def change_file(
             start_new_session=True,
         )
     except OSError:  # the user or the cgroup has no process left
-        return _changed(path, action, requester, reason)
+        return _changed(SafeModeFile(path), action, requester, reason)
     try:
         output, _ = process.communicate(timeout=ANSWER_S)
     except subprocess.TimeoutExpired as error:
         _leave_behind(process)
+        state = "may be changed by now" if error.output else "is not changed"
         raise SilentFileError(
-            f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. It is not changed, "
+            f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. It {state}, "
             f"and process {process.pid} ends once the disk answers"
         ) from error
-    return _said(output) if process.returncode == 0 else _changed(path, action, requester, reason)
+    if process.returncode != 0:
+        return _changed(SafeModeFile(path), action, requester, reason)
+    return _said(output)
 
 
 def _leave_behind(process: "subprocess.Popen[bytes]") -> None:
@@ -69,14 +80,13 @@ def _leave_behind(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _said(output: bytes) -> str:
-    answer: dict[str, str] = json.loads(output)
+    answer: dict[str, str] = json.loads(output.removeprefix(BEGUN))
     if "error" in answer:
         raise MachineError(answer["error"])
     return answer["done"]
 
 
-def _changed(path: Path, action: str, requester: str, reason: str) -> str:
-    file = SafeModeFile(path)
+def _changed(file: SafeModeFile, action: str, requester: str, reason: str) -> str:
     if action == "add":
         return file.add(requester, reason)
     return "removed" if file.remove(requester) else ""
@@ -95,22 +105,25 @@ def _wait_for_disk(path: Path) -> None:
             probe.unlink()
 
 
-def _is_awaited() -> bool:
-    """Return whether the command still reads standard output: it closes the pipe when it leaves."""
+def _confirm() -> None:
+    """Raise if the command does not read standard output: it closes the pipe when it leaves."""
     poll = select.poll()
     poll.register(sys.stdout, 0)
-    return not any(events & select.POLLERR for _, events in poll.poll(0))
+    if any(events & select.POLLERR for _, events in poll.poll(0)):
+        raise _NotAwaitedError
 
 
 def _main(action: str, path: str, requester: str, reason: str) -> None:
     _wait_for_disk(Path(path))
-    if not _is_awaited():
-        return
-    try:
-        answer = {"done": _changed(Path(path), action, requester, reason)}
-    except MachineError as error:
-        answer = {"error": str(error)}
-    with suppress(BrokenPipeError):  # nobody waits any more
+    with suppress(_NotAwaitedError, BrokenPipeError):
+        _confirm()
+        sys.stdout.buffer.write(BEGUN)
+        sys.stdout.flush()
+        try:
+            done = _changed(SafeModeFile(Path(path), _confirm), action, requester, reason)
+            answer = {"done": done}
+        except MachineError as error:
+            answer = {"error": str(error)}
         print(json.dumps(answer), flush=True)
 
 

@@ -24,11 +24,20 @@ LARGEST_FILE_BYTES = 64 * 1024
 _OURS = re.compile(rf"temper safe-mode on by (?P<requester>{REQUESTER_PATTERN}) \(uid \d+\) at ")
 
 
+def _always() -> None:
+    """Let every change be made."""
+
+
 @frozen
 class SafeModeFile:
-    """The file at *path*. ``add`` and ``remove`` raise MachineError if they cannot change it."""
+    """The file at *path*. ``add`` and ``remove`` raise MachineError if they cannot change it.
+
+    They call *confirm* just before a change is seen by others. It stops the change by any error
+    that is no OSError.
+    """
 
     path: Path
+    confirm: Callable[[], None] = _always
 
     def lines(self) -> tuple[str, ...] | None:
         """Return the file's lines, None if there is no file. An unreadable file has one line."""
@@ -77,6 +86,7 @@ class SafeModeFile:
             make_directories(self.path.parent)
             self._replace(_ended(_without(text, requester)) + f"{line}\n".encode())
         except OSError as error:
+            self.confirm()
             if text:
                 self._append(b"" if text.endswith(b"\n") else b"\n", line, error)
                 return ""
@@ -100,6 +110,7 @@ class SafeModeFile:
             if left.strip():
                 self._replace(left)
             else:
+                self.confirm()
                 self.path.unlink(missing_ok=True)
                 sync_directory(self.path.parent)
         except OSError as error:
@@ -189,12 +200,12 @@ class SafeModeFile:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
+            self.confirm()
             beside.replace(self.path)
             sync_directory(self.path.parent)
-        except OSError:
-            with suppress(OSError):
+        finally:
+            with suppress(OSError):  # it has the file's name by now, or the change has failed
                 beside.unlink()
-            raise
 
     def _keep_rights(self, descriptor: int) -> None:
         try:

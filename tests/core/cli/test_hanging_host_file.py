@@ -92,6 +92,45 @@ def test_a_process_that_stands_in_the_kernel_is_left_behind(tmp_path, monkeypatc
     os.waitpid(int(pid), 0)
 
 
+SLOW = """
+import os, sys, time
+from pathlib import Path
+from temper_core.cli import host_file_process
+
+calls, fsync = [], os.fsync
+
+def slow(descriptor):
+    calls.append(descriptor)
+    while len(calls) == 2 and not Path(GO).exists():
+        time.sleep(0.01)
+    fsync(descriptor)
+
+os.fsync = slow
+host_file_process._main(*sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("action", ["add", "remove"])
+def test_a_disk_that_hangs_within_the_change_lets_no_change_be_seen_late(
+    tmp_path, monkeypatch, action
+):
+    file = SafeModeFile(tmp_path / "host/safe-mode")
+    for requester in ("alice", "bob"):
+        file.add(requester, "before")
+    before = file.lines()
+    monkeypatch.setattr(host_file_process, "ANSWER_S", 5)
+    program = (sys.executable, "-c", SLOW.replace("GO", repr(str(tmp_path / "go"))))
+
+    with pytest.raises(SilentFileError, match=r"may be changed by now, and process") as raised:
+        change_file(file.path, action, "bob", "late", program=program)
+    (pid,) = re.findall(r"process (\d+)", str(raised.value))
+    (tmp_path / "go").touch()
+    os.waitpid(int(pid), 0)
+
+    assert file.lines() == before
+    assert [each.name for each in file.path.parent.iterdir()] == ["safe-mode"]
+
+
 def test_on_names_the_file_and_fails_where_neither_agent_nor_disk_answers(switch, own):
     outcome = switch.on("cli", "a drill")
 
