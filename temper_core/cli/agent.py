@@ -86,6 +86,8 @@ def _run(settings: "Settings", source: str) -> None:
     from temper_core.agent.assembly import assemble
     from temper_core.agent.waker import LoopWaker
 
+    # With an inherited SIG_IGN the kernel would not report how an engine ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     wake = LoopWaker()
     agent = assemble(settings, wake, source=source)
     endings = [signal.SIGTERM, signal.SIGINT]

@@ -47,7 +47,7 @@ def _remove(roots: Roots) -> None:
 
 def remove_stale_socket(path: Path) -> None:
     """Remove the socket of an ended engine. A socket with a listener stays."""
-    with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as probe:
         probe.setblocking(False)  # a hung listener counts as a listener
         try:
             probe.connect(str(path))

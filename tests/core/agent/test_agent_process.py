@@ -84,6 +84,16 @@ def test_an_agent_that_a_shell_put_into_the_background_stops_in_order(start, num
     assert agent.events()[-1] == "agent_stopped"
 
 
+def test_an_agent_learns_how_an_engine_ended_although_it_was_started_without_sigchld(start):
+    agent = start(ignored=[signal.SIGCHLD])
+    agent.wait_for(agent.observation, "observation")
+
+    status = Path(f"/proc/{agent.process.pid}/status").read_text()
+    (ignored,) = re.findall(r"SigIgn:\s*(\w+)", status)
+
+    assert not int(ignored, 16) & 1 << signal.SIGCHLD - 1
+
+
 def test_the_plugins_contribute_to_a_running_agent(start):
     agent = start()
     agent.wait_for(agent.observation, "observation")

@@ -1,8 +1,10 @@
 """What a killed agent leaves is removed; what is somebody else's stays."""
 
+import errno
+import os
 import socket
 
-from temper_core.scheduler.engine_process.leftovers import remove_leftovers
+from temper_core.scheduler.engine_process.leftovers import remove_leftovers, remove_stale_socket
 from temper_core.settings import Settings
 
 LEFT = ["engine-1.json", "engine-2.json", "engine-2.gate", "engine.pid", "engine-next.pid"]
@@ -30,6 +32,15 @@ def test_the_socket_of_an_engine_that_is_gone_goes_and_one_that_answers_stays(no
     remove_leftovers(Settings(), node.roots)
 
     assert not path.exists()
+
+
+def test_without_a_free_descriptor_the_socket_stays_and_nothing_is_raised(node, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(socket, "socket", refuse)
+
+    remove_stale_socket(node.roots.stats_socket)
 
 
 def test_a_node_without_any_of_it_is_left_alone(node):
