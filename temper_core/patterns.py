@@ -23,6 +23,9 @@ LARGEST_PROGRAMS = 1 << 14
 ten characters has about ten."""
 LARGEST_STEP = 8
 """Instructions of one character of a plain pattern, at most: a dot takes eight in UTF-8."""
+MOST_REFUSED = 8
+"""Refused patterns of one profile that are reported one by one. RE2 takes up to 0.1 s to refuse one
+whose program would be too large."""
 MOST_COMPILED = 1_024
 """Compiled patterns that are kept: more than eight trials and eight other profiles have. A search
 for one more compiles it again."""
@@ -74,16 +77,26 @@ def count_problem(patterns: Collection[str]) -> str:
 def cost_problem(patterns: Collection[str]) -> str:
     """Return why the *patterns* of one profile cost too much together. Empty if they do not.
 
-    Threads with other names are searched for each pattern, and a pod chooses the names.
+    Threads with other names are searched for each pattern, and a pod chooses the names. The look
+    ends with the first problem, because each pattern that is compiled takes time as well. Invalid
+    patterns are a problem only if they are many.
     """
     if problem := count_problem(patterns):
         return problem
-    size = sum(_size(pattern) for pattern in frozenset(patterns))
-    if size > LARGEST_PROGRAMS:
-        return (
-            f"its patterns have {size:,} instructions together, which is more than "
-            f"{LARGEST_PROGRAMS:,}; repeat less often"
-        )
+    size = refused = 0
+    for pattern in dict.fromkeys(patterns if _has_engine() else ()):
+        try:
+            require_pattern(pattern)
+            size += _size(pattern)
+        except ValueError as error:
+            refused += 1
+            if refused > MOST_REFUSED:
+                return f"has more than {MOST_REFUSED} invalid patterns, of which one {error}"
+        if size > LARGEST_PROGRAMS:
+            return (
+                f"its patterns have more than {LARGEST_PROGRAMS:,} instructions together; "
+                "repeat less often"
+            )
     return ""
 
 
@@ -113,12 +126,21 @@ def _has_engine() -> bool:
     return find_spec("re2") is not None
 
 
-@lru_cache(maxsize=MOST_COMPILED)
 def _compiled(pattern: str) -> Pattern:
+    """Return *pattern* compiled. Raise ValueError if RE2 refuses it."""
+    outcome = _outcome(pattern)
+    if isinstance(outcome, str):
+        raise ValueError(outcome)  # noqa: TRY004 - it is the reason of a refusal
+    return outcome
+
+
+@lru_cache(maxsize=MOST_COMPILED)
+def _outcome(pattern: str) -> Pattern | str:
+    """Return *pattern* compiled, or why RE2 refuses it, which takes as long to find out."""
     try:
         import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - it ships no types; see above
-    except ImportError as error:
-        raise ValueError(NO_ENGINE) from error
+    except ImportError:
+        return NO_ENGINE
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True
@@ -126,10 +148,10 @@ def _compiled(pattern: str) -> Pattern:
     try:
         compiled: Pattern = re2.compile(pattern.encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
-        raise ValueError(
+        return (
             "must be a regular expression as RE2 takes them, without look-around and "
             f"backreferences, not {pattern!r}: {_reason(error)}"
-        ) from error
+        )
     return compiled
 
 

@@ -7,7 +7,7 @@ for 87,000 matches, and structuring as many takes seconds.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from temper_core.patterns import count_problem
+from temper_core.patterns import cost_problem
 from temper_core.records.profile_evidence import MOST_FIGURES
 from temper_core.records.profiles import MOST_SIGNS, entries_problem
 from temper_core.records.thread_groups import MOST_GROUPS, match_count_problem
@@ -27,8 +27,8 @@ def _excesses(table: Mapping[str, Any]) -> Iterator[str]:
     matches = _all_matches(table)
     if problem := match_count_problem(len(matches)):
         yield f"thread_groups: {problem}"
-    # They are compiled to be judged, which takes seconds for a thousand of them.
-    if problem := count_problem(list(_patterns(matches))):
+    # They are compiled to be judged, which takes seconds for many of them.
+    if problem := cost_problem(list(_patterns(matches))):
         yield f"thread_groups: {problem}"
     for key in SIGNS:
         if problem := entries_problem(len(_below(table.get("fingerprint"), key)), MOST_SIGNS):

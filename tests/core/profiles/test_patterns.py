@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,9 @@ from temper_core import DocumentError, parse_profile
 from temper_core.patterns import (
     LONGEST_PATTERN,
     MOST_PATTERNS,
+    MOST_REFUSED,
     _compiled,
+    _outcome,
     _size,
     finds,
     is_plain,
@@ -194,7 +197,7 @@ LARGE = "(a|[b-y]|x?){1,900}"
         ([f"^n{n}-" for n in range(MOST_PATTERNS + 1)], "at most 64 different patterns, not 65"),
         ([f"{LARGE}{n}" for n in range(1_400)], "have 1400 matches, and a profile may have 256"),
         ([f"{LARGE}{n}" for n in range(4)], None),
-        ([f"{LARGE}{n}" for n in range(5)], "instructions together, which is more than 16,384"),
+        ([f"{LARGE}{n}" for n in range(5)], "have more than 16,384 instructions together"),
     ],
 )
 def test_the_patterns_of_a_profile_have_a_bound_together(patterns, problem):
@@ -206,6 +209,34 @@ def test_the_patterns_of_a_profile_have_a_bound_together(patterns, problem):
 
     assert (refusal is None) is (problem is None)
     assert (problem or "") in (refusal or "")
+
+
+TOO_LARGE = r"\pL{{0,{}}}"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "most"),
+    [
+        ([TOO_LARGE.format(1_000)] * 250, 1),
+        ([TOO_LARGE.format(1_000 - n) for n in range(MOST_PATTERNS)], MOST_REFUSED + 1),
+        ([rf"{n}\pL{{0,30}}" for n in range(MOST_PATTERNS)], 4),
+    ],
+    ids=["one", "refused", "accepted"],
+)
+def test_few_patterns_of_a_refused_profile_are_compiled(monkeypatch, patterns, most):
+    compile_pattern, compiled = re2.compile, []
+
+    def counting(pattern, options):
+        compiled.append(pattern)
+        return compile_pattern(pattern, options)
+
+    monkeypatch.setattr(re2, "compile", counting)
+    _outcome.cache_clear()
+
+    with pytest.raises(DocumentError):
+        parse_profile(profile_with(*patterns), "a.toml")
+
+    assert 0 < len(compiled) <= most
 
 
 @given(st.from_regex(r"[a-z.\[\]()?*+^$|-]{1,40}", fullmatch=True).filter(is_plain))
