@@ -19,6 +19,8 @@ from temper_core.safe_mode.host_file import SafeModeFile
 ANSWER_S = 10.0
 """Seconds. On a busy machine Python starts slowly. A change takes milliseconds."""
 
+LAST_LOOK_S = 0.5
+
 Action = Literal["add", "remove"]
 
 _PROBE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -59,7 +61,7 @@ def change_file(
     except OSError:  # the user or the cgroup has no process left
         return _changed(SafeModeFile(path), action, requester, reason)
     try:
-        output, _ = process.communicate(timeout=ANSWER_S)
+        output = _output_of(process)
     except subprocess.TimeoutExpired as error:
         _leave_behind(process)
         state = "may be changed by now" if error.output else "is not changed"
@@ -67,9 +69,20 @@ def change_file(
             f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. It {state}, "
             f"and process {process.pid} ends once the disk answers"
         ) from error
-    if process.returncode != 0:
+    output = output.removeprefix(BEGUN)
+    if process.returncode != 0 or not output:  # its code is lost where SIGCHLD is ignored
         return _changed(SafeModeFile(path), action, requester, reason)
     return _said(output)
+
+
+def _output_of(process: "subprocess.Popen[bytes]") -> bytes:
+    """Return what *process* prints until its end. Raise TimeoutExpired after ``ANSWER_S``."""
+    try:
+        output, _ = process.communicate(timeout=ANSWER_S)
+    except subprocess.TimeoutExpired:
+        # A command that was itself stopped for so long has read nothing yet.
+        output, _ = process.communicate(timeout=LAST_LOOK_S)
+    return output
 
 
 def _leave_behind(process: "subprocess.Popen[bytes]") -> None:
@@ -80,7 +93,7 @@ def _leave_behind(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _said(output: bytes) -> str:
-    answer: dict[str, str] = json.loads(output.removeprefix(BEGUN))
+    answer: dict[str, str] = json.loads(output)
     if "error" in answer:
         raise MachineError(answer["error"])
     return answer["done"]

@@ -312,12 +312,12 @@ class EngineRun:
             self._note_ejection()
 
     def _note_ejection(self) -> None:
-        """Diagnose an ejection of an engine that was asked to stop, unless SysRq was used on it.
+        """Diagnose an ejection of an engine that was asked to stop. At the last rungs it is due.
 
         Linux 6.12 to 6.18 log the reason before the state becomes ``disabled``.
         """
-        was_used = self._ladder.rung is Rung.SYSRQ
-        if self._stopped_in_kernel and self.diagnosis is None and not was_used:
+        is_due = self._ladder.rung in {Rung.SYSRQ, Rung.NONE_LEFT}
+        if self._stopped_in_kernel and self.diagnosis is None and not is_due:
             self.diagnosis = ejection(self._evidence())
 
     def _after_exit(self, exit_code: int, kernel: KernelState, now: float) -> None:
@@ -329,9 +329,7 @@ class EngineRun:
         waited = now - self._exited_at
         if not self.process.is_output_complete and waited < LAST_WORDS_S:
             return
-        if self._was_asked:
-            self._note_ejection()
-        elif self.diagnosis is None:
+        if not self._was_asked and self.diagnosis is None:
             self.diagnosis = self._diagnose(exit_code)
         if self.has_let_go or kernel.is_without_us:
             self._end(now)

@@ -7,7 +7,6 @@ code 1.
 
 import re
 import signal
-from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -48,8 +47,11 @@ def diagnose(end: End) -> Diagnosis:
 
 
 def ejection(end: End) -> Diagnosis | None:
-    """Return why the kernel ejected the engine, None if it did not or left no reason."""
-    reason = _from_exit_line(end)
+    """Return why the kernel ejected the engine, None if its log shows no ejection.
+
+    The engine's own exit lines are no evidence: one that restarted in place has printed some.
+    """
+    reason = _from_kernel_log(end)
     return _told(reason, end) if reason is not None else None
 
 
@@ -58,22 +60,29 @@ def _told(reason: "Reason", end: End) -> Diagnosis:
     return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 
 
+LAST_BYTES = 16_384
+"""The exit line is among the last that the engine prints."""
 LONGEST_REASON = 64
 LONGEST_MESSAGE = 1_024
 """Bytes of an exit's message in the kernel (SCX_EXIT_MSG_LEN, kernel/sched/ext.c)."""
 EXIT_LINE = re.compile(
-    rf"^(?:Error: )?EXIT: (?P<reason>[^(\[\n]{{1,{LONGEST_REASON}}})"
-    rf"(?:(?<= )\((?P<message>.{{0,{LONGEST_MESSAGE}}}?)\))?$",
+    rf"^(?P<error>Error: )?EXIT: (?P<reason>[^(\[\n]{{1,{LONGEST_REASON}}}?)"
+    rf"(?: \((?P<message>.{{0,{LONGEST_MESSAGE}}}?)\))?(?: on CPU \d{{1,7}})?$",
     re.DOTALL | re.MULTILINE,
 )
-"""``EXIT: REASON (MESSAGE)``. A message may hold the name of a thread, and a name any line end.
+"""``EXIT: REASON (MESSAGE) on CPU 3``. Kernels without ``scx_exit_info.exit_cpu`` name no CPU.
 
-A reason has no bracket, and so no forged one is followed by the ``[tid]`` of its thread.
+A message may hold the name of a thread, and a name any line end. A reason has no bracket, and so no
+forged one is followed by the ``[tid]`` of its thread.
 """
+# From the beginning of a record: the kernel also logs the names of programs that crash, and their
+# authors choose these.
 SWITCH_LINE = re.compile(
-    r'BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$', re.MULTILINE
+    r'sched_ext: BPF scheduler "(?P<ops>[^"]+)" (?:enabled|disabled \((?P<reason>.+)\))$'
 )
-LOCKED_UP = re.compile(r"soft lockup - CPU#\d+ stuck for \S+ \[(?P<comm>.+):(?P<pid>\d+)\]")
+LOCKED_UP = re.compile(
+    r"watchdog: BUG: soft lockup - CPU#\d+ stuck for \S+ \[(?P<comm>.+):(?P<pid>\d+)\]"
+)
 BY_ITSELF = "unregistered from user space"
 Reason = tuple[EndKind, str]
 
@@ -83,8 +92,12 @@ def _from_exit_line(end: End) -> Reason | None:
     exit_line = _last_exit_line(end.errors) or _last_exit_line(end.log)
     if exit_line is not None:
         return _ejection(*exit_line, end)
+    return _from_kernel_log(end)
+
+
+def _from_kernel_log(end: End) -> Reason | None:
     for index in range(len(end.kernel_log) - 1, -1, -1):
-        switch = SWITCH_LINE.search(end.kernel_log[index])
+        switch = SWITCH_LINE.match(end.kernel_log[index])
         if switch:  # older lines belong to earlier attachments
             message = _message_after(switch["ops"], end.kernel_log[index + 1 :])
             return _ejection(switch["reason"], message, end) if switch["reason"] else None
@@ -92,14 +105,18 @@ def _from_exit_line(end: End) -> Reason | None:
 
 
 def _last_exit_line(text: str) -> tuple[str, str] | None:
-    """Return reason and message of the last exit line in *text*, None without one."""
-    last = deque(EXIT_LINE.finditer(text), maxlen=1)
-    return (last[0]["reason"].rstrip(), last[0]["message"] or "") if last else None
+    """Return reason and message of the last exit line in *text*, None without one.
+
+    The name of a thread has no room for a whole line that begins with ``Error: EXIT:``.
+    """
+    found = list(EXIT_LINE.finditer(text[-LAST_BYTES:]))
+    last = ([each for each in found if each["error"]] or found)[-1:]
+    return (last[0]["reason"], last[0]["message"] or "") if last else None
 
 
 def _message_after(ops: str, lines: Sequence[str]) -> str:
-    marker = f"{ops}: "
-    return next((line.partition(marker)[2] for line in lines if marker in line), "")
+    marker = f"sched_ext: {ops}: "
+    return next((line.removeprefix(marker) for line in lines if line.startswith(marker)), "")
 
 
 def _ejection(reason: str, message: str, end: End) -> Reason | None:
@@ -128,7 +145,7 @@ EXIT_REASONS: tuple[tuple[EndKind, str], ...] = (
 
 
 def _locked_up(kernel_log: Sequence[str]) -> str:
-    lockups = [match for match in map(LOCKED_UP.search, kernel_log) if match]
+    lockups = [match for match in map(LOCKED_UP.match, kernel_log) if match]
     return f", by {lockups[-1]['comm']}[{lockups[-1]['pid']}]" if lockups else ""
 
 
@@ -212,7 +229,8 @@ def _from_text(end: End) -> Reason | None:
             return kind, summary
         if kind is EndKind.FOREIGN_SCHEDULER and _is_busy_to_attach(evidence):
             return kind, summary
-    if end.exit_code == 1 and CONFIG_ERROR.search(end.errors):
+    is_refusal = end.exit_code == 1 and "EXIT: " not in end.errors
+    if is_refusal and CONFIG_ERROR.search(end.errors):
         return EndKind.CONFIG, f"{REFUSED_PLAN}{_error_line(end.errors)}"
     return None
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
+from typing import IO
 
 import structlog
 
@@ -110,16 +111,23 @@ def agent_lock(directory: Path) -> Iterator[bool]:
         log.warning("agent_lock_not_taken", file=str(path), problem=error.strerror)
         yield False
         return
+    owner = os.getpid()
     try:
         yield True
     finally:
-        # Unlinked while it is locked, so that no process can lock a file that is then removed.
-        with suppress(OSError):  # it is missing, or the file system is read-only by now
-            path.unlink()
-        lock.close()
-        if not had_directory:
-            with suppress(OSError):  # the directory has other files by now
-                directory.rmdir()
+        if os.getpid() == owner:  # a forked child that ends leaves the lock to its agent
+            _give_up(lock, path, had_directory=had_directory)
+
+
+def _give_up(lock: IO[bytes], path: Path, *, had_directory: bool) -> None:
+    """Remove the lock's file, and its directory if nothing else needs that. Release the lock."""
+    # Unlinked while it is locked, so that no process can lock a file that is then removed.
+    with suppress(OSError):  # it is missing, or the file system is read-only by now
+        path.unlink()
+    lock.close()
+    if not had_directory:
+        with suppress(OSError):  # the directory has other files by now
+            path.parent.rmdir()
 
 
 def _locked(path: Path) -> int:

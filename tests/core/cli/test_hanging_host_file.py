@@ -73,7 +73,12 @@ def test_a_file_that_cannot_be_changed_is_told_by_the_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "program", [("/nonexistent",), (sys.executable, "-c", "raise SystemExit(1)")]
+    "program",
+    [
+        ("/nonexistent",),
+        (sys.executable, "-c", "raise SystemExit(1)"),
+        (sys.executable, "-c", "print('begun', end='')"),
+    ],
 )
 def test_without_such_a_process_the_file_is_changed_here(tmp_path, program):
     change_file(tmp_path / "safe-mode", "add", "cli", program=program)
@@ -90,6 +95,31 @@ def test_a_process_that_stands_in_the_kernel_is_left_behind(tmp_path, monkeypatc
     (pid,) = re.findall(r"process (\d+)", str(raised.value))
     os.kill(int(pid), signal.SIGKILL)
     os.waitpid(int(pid), 0)
+
+
+def test_a_command_that_was_stopped_meanwhile_reads_the_answer_that_is_there(tmp_path):
+    program = f"""
+import os, signal, subprocess, sys, threading, time
+from pathlib import Path
+from temper_core.cli import host_file_process
+
+host_file_process.ANSWER_S = 1.0
+me, file = os.getpid(), Path({str(tmp_path / "safe-mode")!r})
+subprocess.Popen([
+    "sh", "-c", f"sleep 0.1; kill -STOP {{me}}; while ! test -e {{file}}; do sleep 0.1; done; "
+    f"sleep 1.5; kill -CONT {{me}}"
+])
+print(repr(host_file_process.change_file(file, "add", "bob")))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    assert (ended.stdout, ended.stderr) == ("''\n", "")
 
 
 SLOW = """

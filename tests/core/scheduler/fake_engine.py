@@ -164,6 +164,8 @@ def schedule(script: dict, kernel: FakeKernel) -> None:
             os._exit(script.get("trigger_exit", 1))
         if detach.exists():
             kernel.disable(os.getpid())
+            sys.stderr.write(detach.read_text())
+            sys.stderr.flush()
             detach.unlink()
             time.sleep(script.get("detached_s", 0.2))
             pass_gate(kernel)
@@ -171,6 +173,7 @@ def schedule(script: dict, kernel: FakeKernel) -> None:
         time.sleep(0.01)
     time.sleep(script.get("stop_s", 0))
     kernel.disable(os.getpid())
+    time.sleep(script.get("report_s", 0))
     sys.stderr.write("EXIT: unregistered from user space\n")
     sys.stderr.flush()
     time.sleep(script.get("linger_s", 0))

@@ -637,3 +637,18 @@ def test_an_ejection_of_an_engine_that_gives_way_is_not_undone_by_its_heir(world
     assert scheduler.diagnosis.kind == {"disabled by sysrq-S": "sysrq"}.get(reason, "stall")
     assert scheduler.status.mode != "enforcing"
     assert (world.node.roots.sched_ext / "state").read_text().strip() == "disabled"
+
+
+def test_an_orderly_end_of_an_engine_that_restarted_in_place_is_no_ejection(world, plan):
+    world.script(report_s=0.3)
+    scheduler = world.enforce(plan("a"))
+    world.now += 2.0
+    world.detach.write_text("EXIT: unregistered from the main kernel (cpu 3 going offline)\n")
+    world.settle(scheduler, "reloading")
+    world.settle(scheduler, "enforcing")
+
+    world.change(scheduler, plan("b"))
+    world.settle(scheduler, "enforcing", generation=2)
+
+    assert scheduler.counters.swaps == {"warm": 1}
+    assert not scheduler.counters.ejections

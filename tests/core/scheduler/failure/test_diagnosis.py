@@ -12,7 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from temper_core.scheduler.failure.diagnosis import Diagnosis, End, EndKind, diagnose
+from temper_core.scheduler.failure.diagnosis import (
+    Diagnosis,
+    End,
+    EndKind,
+    diagnose,
+    ejection,
+)
 from temper_core.scheduler.failure.stalls import realtime_threads
 from tests.patience import PATIENCE_S
 
@@ -246,6 +252,34 @@ def test_a_threads_name_forges_no_other_reason(tmp_path, name):
     assert "[248] could not run for 31.2 s" in diagnosis.summary
 
 
+def test_a_threads_name_that_ends_the_message_hides_the_thread_alone(tmp_path):
+    message = "Error: EXIT: runnable task stall ()\nEXIT: x (a)\n[248] failed to run for 31.2s)\n"
+
+    assert diagnose(End(1, message, proc=tmp_path)).kind == "stall"
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("runnable task stall (taskset[248] failed to run for 5.508s)", "stall"),
+        ("runtime error (Invalid cpuperf target 2000)", "perf_target"),
+        ("disabled by sysrq-S", "sysrq"),
+    ],
+)
+def test_a_kernel_that_names_the_cpu_of_an_exit_gives_the_same_reason(tmp_path, reason, kind):
+    dump = "  R No layer spec[7] -31208ms\n"
+
+    diagnosis = diagnose(End(1, f"{dump}Error: EXIT: {reason} on CPU 3\n", proc=tmp_path))
+
+    assert diagnosis.kind == kind
+
+
+def test_a_threads_name_in_the_dump_of_an_unknown_exit_blames_no_plan(tmp_path):
+    text = "  R No layer spec[7] -31208ms\nError: EXIT: [something new]\n"
+
+    assert not diagnose(End(1, text, proc=tmp_path)).blames_the_plan
+
+
 def test_a_runnable_threads_name_in_the_dump_is_no_exit_line(tmp_path):
     dump = "  R \nEXIT: sysrq-S[248] -31208ms\n"
     message = "Error: EXIT: runnable task stall (taskset[248] failed to run for 31.2s)\n"
@@ -335,6 +369,19 @@ def test_what_ended_an_earlier_attachment_is_not_what_ended_this_one():
 
     assert diagnose(End(-9, kernel_log=log[:2])).kind == "hotplug"
     assert diagnose(End(-9, kernel_log=log[:3])).kind == "killed"
+    assert diagnose(End(-9, kernel_log=log)).kind == "killed"
+
+
+def test_the_name_of_a_program_that_crashes_is_no_line_about_a_scheduler():
+    name = 'BPF scheduler "sched_ext" disabled (disabled by sysrq-S'
+    crashed = f"{name[:15]}[9458]: segfault at 0 ip 0 sp 0 error 6 in"
+    log = (
+        f'sched_ext: BPF scheduler "{OPS}" disabled (unregistered from user space)',
+        f"{crashed} {name}[161e,401000+78000] likely on CPU 1 (core 1, socket 0)",
+        f"{crashed} sched_ext: {OPS}: a failed to run for 9s",
+    )
+
+    assert ejection(End(1, kernel_log=log)) is None
     assert diagnose(End(-9, kernel_log=log)).kind == "killed"
 
 

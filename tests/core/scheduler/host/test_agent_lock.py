@@ -143,6 +143,24 @@ with agent_lock(Path(sys.argv[1])):
 """
 
 
+def test_a_forked_child_that_ends_leaves_the_lock_to_its_agent(tmp_path):
+    program = """
+import os, sys
+from pathlib import Path
+from temper_core.scheduler.host.agent_lock import agent_lock
+
+with agent_lock(Path(sys.argv[1])):
+    child = os.fork()
+    if not child:
+        sys.exit()
+    os.waitpid(child, 0)
+    print(os.listdir(sys.argv[1]))
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+
+    assert subprocess.check_output(command, text=True) == "['agent.lock']\n"
+
+
 def test_a_forked_child_does_not_keep_the_lock_of_a_killed_agent(tmp_path):
     command = [sys.executable, "-c", FORKS, str(tmp_path / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as agent:
