@@ -123,7 +123,7 @@ def alarms_of(outcome: SafeModeOutcome, roots: Roots) -> Iterator[str]:
         elif agent.unkept:
             yield (
                 f"{agent.name} has heard, but its successor may not know of it: {agent.unkept}; "
-                "it tries again by itself; when that is mended you can run: temper safe-mode on"
+                "when that is over you can run: temper safe-mode on"
             )
     yield from _unasked(outcome, roots)
     yield from _unseen(outcome, roots)

@@ -32,6 +32,9 @@ AGAIN_S = 10.0
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+IN_MEMORY = "requests are in memory only until the restoration of the host is released"
+
+
 class SafeModeRequests:
     """The requests for safe mode on this node. Any thread may call every method.
 
@@ -153,7 +156,7 @@ class SafeModeRequests:
         On a full disk the empty file that is left requests safe mode, too.
         """
         if not self.defect or self._writer.is_late:  # a read might hang, too
-            return self.defect
+            return self.defect or (IN_MEMORY if self._requests and not self._is_kept else "")
         kept = self._state.read(self._wall).keys()
         return "" if UNREADABLE_REQUESTER in kept or self._requests.keys() <= kept else self.defect
 

@@ -286,6 +286,19 @@ def test_a_request_beside_one_that_is_kept_is_not_taken_for_kept(full_disk, path
     assert {*SafeModeRequests(paths[0], state).active()} == {"alice", "bob"}
 
 
+def test_requests_in_memory_only_are_told_as_such_until_they_are_kept_again(paths):
+    requests = SafeModeRequests(*paths)
+    requests.add_in_memory("kubernetes", "a restoration")
+
+    requests.add("cli", "latency")
+
+    assert "in memory only" in requests.unkept
+    assert not SafeModeRequests(*paths).active()
+    requests.keep_on_disk(is_kept=True)
+    assert requests.unkept == ""
+    assert {*SafeModeRequests(*paths).active()} == {"cli", "kubernetes"}
+
+
 def test_without_a_thread_the_host_file_is_heard_all_the_same(full_disk, paths, monkeypatch):
     requests = SafeModeRequests(paths[0], full_disk / "requests.json")
     requests.add("cli", "latency")
