@@ -10,6 +10,7 @@ _HOMES = {
     "temper_core.client": ("ask_agent", "ask_observation"),
     "temper_core.bpf.skeleton": ("Skeleton",),
     "temper_core.command_group": ("CommandGroup",),
+    "temper_core.disk_thread": ("DiskThread", "SilentDiskError"),
     "temper_core.documents": (
         "fit",
         "parse_json",

@@ -4,6 +4,7 @@ from temper_core.bpf.skeleton import Skeleton
 from temper_core.client import ask_agent, ask_observation
 from temper_core.command_group import CommandGroup
 from temper_core.directory_tree import directories_below
+from temper_core.disk_thread import DiskThread, SilentDiskError
 from temper_core.documents import fit, parse_json, parse_yaml, read_bytes, read_json, read_text
 from temper_core.errors import (
     BpfError,
@@ -146,6 +147,7 @@ __all__ = [
     "Detection",
     "Detector",
     "DeviceValues",
+    "DiskThread",
     "DocumentError",
     "Endpoint",
     "EngineError",
@@ -204,6 +206,7 @@ __all__ = [
     "ServerSentEvent",
     "SettingsTable",
     "Severity",
+    "SilentDiskError",
     "Skeleton",
     "Snapshot",
     "Staleness",

@@ -4,7 +4,7 @@
 class AtOnce:
     """Stands in for a ``DiskThread``, and works on the caller's thread."""
 
-    silent_since = None
+    silence = None
 
     def begin(self, work):
         work()

@@ -5,7 +5,15 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
-from temper_core import Assignment, Container, LayerPlan, MachineError, Tier
+from temper_core import (
+    Assignment,
+    Container,
+    DiskThread,
+    LayerPlan,
+    MachineError,
+    SilentDiskError,
+    Tier,
+)
 from temper_core.records.snapshots import PodSample
 from temper_core.testing import MadeContext, make_machine, make_pod, make_snapshot, make_thread
 from temper_plugin_rightsizer.commands.showing import Showing, show_report
@@ -15,8 +23,7 @@ from temper_plugin_rightsizer.node.cgroup_counters import CgroupFiles
 from temper_plugin_rightsizer.node.collector import INTERVAL_S, Collector
 from temper_plugin_rightsizer.node.instrument import Rightsizer
 from temper_plugin_rightsizer.options import Options
-from temper_plugin_rightsizer.store import disk_thread, history, unwritten
-from temper_plugin_rightsizer.store.disk_thread import DiskThread, SilentDiskError
+from temper_plugin_rightsizer.store import history, unwritten
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 from temper_plugin_rightsizer.store.keeper import Keeper
 from tests.control_plane.cluster import wait_until
@@ -57,7 +64,7 @@ class Disk:
 
 @pytest.fixture
 def disk(tmp_path, monkeypatch):
-    monkeypatch.setattr(disk_thread, "ANSWER_S", 0.05)
+    monkeypatch.setattr("temper_core.disk_thread.ANSWER_S", 0.05)
     made = Disk(tmp_path)
     yield made
     made.answer()
@@ -66,7 +73,7 @@ def disk(tmp_path, monkeypatch):
 def collector_on(disk, thread=None):
     plan = LayerPlan(make_machine(), (), assignments=(Assignment(POD, Tier.NORMAL, "priority"),))
     kept_there = History(disk.directory, 4 << 20, clock=lambda: NOW)
-    keeper = Keeper(kept_there, thread or DiskThread())
+    keeper = Keeper(kept_there, thread or DiskThread("the history"))
     return Collector(keeper, MadeContext(plan=plan).lookup, CgroupFiles(disk.root))
 
 
@@ -253,7 +260,7 @@ def test_without_a_thread_intervals_wait(disk, monkeypatch):
 
     collector = collector_on(disk)
     with monkeypatch.context() as patched:
-        patched.setattr(disk_thread._thread, "start_new_thread", no_thread)
+        patched.setattr("temper_core.disk_thread._thread.start_new_thread", no_thread)
         for interval in range(2):
             tell(collector, interval)
         during = collector.keeper.defect
@@ -262,42 +269,6 @@ def test_without_a_thread_intervals_wait(disk, monkeypatch):
 
     assert during == "no thread for the history: can't start new thread"
     assert sum(seconds for _, seconds in kept(disk)) == 20
-
-
-def test_a_job_behind_one_with_a_bug_is_done():
-    has_both = threading.Event()
-    thread, answers = DiskThread(), []
-
-    def fail():
-        has_both.wait(PATIENCE_S)
-        raise ZeroDivisionError
-
-    with capture_logs() as logs:
-        thread.begin(fail)
-        thread.begin(lambda: answers.append("answer"))
-        has_both.set()
-        wait_until(lambda: answers, "the later job", PATIENCE_S)
-
-    assert [line["event"] for line in logs] == ["disk_job_failed"]
-
-
-def test_who_asks_gets_the_error_of_the_job():
-    with pytest.raises(ZeroDivisionError):
-        DiskThread().ask(lambda: 1 / 0)
-
-
-def test_a_job_that_was_given_up_is_not_done_later(monkeypatch):
-    monkeypatch.setattr(disk_thread, "ANSWER_S", 0.05)
-    late, done = [], []
-    monkeypatch.setattr(disk_thread._thread, "start_new_thread", lambda run, _: late.append(run))
-    thread = DiskThread()
-    with pytest.raises(SilentDiskError):
-        thread.ask(lambda: done.append("given up"))
-
-    thread.begin(lambda: done.append("begun"))
-    late[0]()
-
-    assert done == ["begun"]
 
 
 def test_a_rightsizer_that_is_no_longer_told_says_so(disk, capsys):

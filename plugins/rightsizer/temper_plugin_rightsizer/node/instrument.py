@@ -7,6 +7,7 @@ from typing import Any, Self
 from attrs import fields
 
 from temper_core import (
+    DiskThread,
     Endpoint,
     InputError,
     InstrumentContext,
@@ -25,7 +26,6 @@ from temper_plugin_rightsizer.node.filling import (
     fill_in,
 )
 from temper_plugin_rightsizer.options import HOURS_OF_DAY, MIB, MOST_DAYS, Options
-from temper_plugin_rightsizer.store.disk_thread import DiskThread
 from temper_plugin_rightsizer.store.history import HOUR_S, History
 from temper_plugin_rightsizer.store.keeper import Keeper
 
@@ -48,7 +48,7 @@ class Rightsizer(OpenInstrument):
             keep_s=options.keep_days * HOURS_OF_DAY * HOUR_S,
         )
         startup_s = options.startup_minutes * MINUTE_S
-        keeper = Keeper(history, DiskThread(context.charge))
+        keeper = Keeper(history, DiskThread("the history", context.charge))
         collector = Collector(keeper, context.lookup, startup_s=startup_s)
         return cls(collector, options)
 

@@ -5,10 +5,9 @@ from functools import partial
 
 from attrs import define, field, frozen
 
-from temper_core import MachineError
+from temper_core import DiskThread, MachineError, SilentDiskError
 from temper_plugin_rightsizer.demand.interval import IntervalDemand
 from temper_plugin_rightsizer.demand.window import ContainerKey
-from temper_plugin_rightsizer.store.disk_thread import DiskThread, SilentDiskError
 from temper_plugin_rightsizer.store.history import History, Interval
 from temper_plugin_rightsizer.store.unwritten import UnwrittenInterval, UnwrittenIntervals
 
@@ -29,7 +28,7 @@ class Keeper:
     """
 
     history: History
-    disk: DiskThread = field(factory=DiskThread)
+    disk: DiskThread = field(factory=partial(DiskThread, "the history"))
     failure: str = field(default="", init=False)
     _unwritten: UnwrittenIntervals = field(factory=UnwrittenIntervals, init=False)
     _defect: str = field(default="", init=False)
@@ -38,8 +37,7 @@ class Keeper:
     @property
     def defect(self) -> str:
         """Why the history is not kept. Empty if it is."""
-        since = self.disk.silent_since
-        return self._defect if since is None else str(SilentDiskError(since))
+        return str(self.disk.silence or self._defect)
 
     def add(self, at: int, seconds: int, demands: dict[ContainerKey, IntervalDemand]) -> None:
         """Let the *demands* of the interval that began at *at* be written by the next turn."""

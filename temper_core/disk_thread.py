@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 import structlog
 from attrs import define, field
 
-from temper_core import MachineError, rfc3339
+from temper_core.errors import MachineError
+from temper_core.observe.moments import rfc3339
 
 ANSWER_S = 4.0
 """Seconds. A read takes 2 s of CPU time at most, and the call of a plugin has 5 s."""
@@ -21,10 +22,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class SilentDiskError(MachineError):
-    """The disk has not answered since *since*, in seconds since 1970."""
+    """The disk *of* something has not answered since *since*, in seconds since 1970."""
 
-    def __init__(self, since: float) -> None:
-        super().__init__(f"the disk of the history has not answered since {rfc3339(since)}")
+    def __init__(self, of: str, since: float) -> None:
+        super().__init__(f"the disk of {of} has not answered since {rfc3339(since)}")
 
 
 @define(eq=False)
@@ -51,9 +52,10 @@ class _Job(Generic[Returned]):
 class DiskThread:
     """Does jobs in turn, on a thread that lives while there are any. Any thread may call it.
 
-    *charge* accounts the CPU time of the thread.
+    Errors name the disk *of* something. *charge* accounts the CPU time of the thread.
     """
 
+    of: str
     charge: Callable[[], AbstractContextManager[None]] = nullcontext
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _jobs: deque[_Job[Any]] = field(factory=deque, init=False)
@@ -62,10 +64,10 @@ class DiskThread:
     _began_s: float = field(default=0.0, init=False)
 
     @property
-    def silent_since(self) -> float | None:
-        """When the job under way began, in seconds since 1970, if that is ``ANSWER_S`` ago."""
+    def silence(self) -> SilentDiskError | None:
+        """The error of a disk whose job under way began ``ANSWER_S`` ago or earlier."""
         is_silent = self._is_running and time.monotonic() - self._began_s >= ANSWER_S
-        return self._began_at if is_silent else None
+        return SilentDiskError(self.of, self._began_at) if is_silent else None
 
     def begin(self, work: Callable[[], None]) -> None:
         """Have *work* done, without waiting. Raises MachineError if no thread can be started."""
@@ -76,13 +78,13 @@ class DiskThread:
 
         Raises SilentDiskError after ``ANSWER_S``, and at once while an earlier job takes longer.
         """
-        since = self.silent_since
-        if since is not None:
-            raise SilentDiskError(since)
+        silence = self.silence
+        if silence is not None:
+            raise silence
         job = _Job(work)
         self._add(job)
         if not job.has_ended.wait(ANSWER_S):
-            raise SilentDiskError(self._give_up(job))
+            raise SilentDiskError(self.of, self._give_up(job))
         if job.error is not None:
             raise job.error
         return job.results[0]
@@ -94,7 +96,7 @@ class DiskThread:
                     # threading.Thread.start would wait without end where it finds no memory.
                     _thread.start_new_thread(self._run, ())
                 except RuntimeError as error:
-                    raise MachineError(f"no thread for the history: {error}") from error
+                    raise MachineError(f"no thread for {self.of}: {error}") from error
                 self._note_begin()
                 self._is_running = True
             self._jobs.append(job)
