@@ -378,6 +378,7 @@ def read(path):
 
 
 def left(captures, pid):
+    captures.files.disk.ask(lambda: None)  # it has removed the notes
     names = sorted(path.name for path in captures.store.directory.iterdir())
     return {"files": names, "instances": instances(pid), "processes": children()}
 

@@ -192,7 +192,8 @@ def schedstat(tid):
 
 
 def files_of(captures):
-    """Return the names in the directory of the captures."""
+    """Return the names in the directory of the captures, once all that is begun is done."""
+    captures.files.disk.ask(lambda: None)
     return sorted(path.name for path in captures.store.directory.iterdir())
 
 

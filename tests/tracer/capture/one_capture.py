@@ -32,6 +32,7 @@ sys.stdout.write(f"{captures.running.helper.pid}\n")
 sys.stdout.flush()
 while captures.is_running(begun["id"]):
     time.sleep(0.05)
+captures.files.disk.ask(lambda: None)  # it has removed the notes
 outcome = {
     "entry": captures.documents()[0],
     "files": sorted(path.name for path in captures.store.directory.iterdir()),

@@ -248,6 +248,7 @@ sys.stdin.readline()
 flight.dump("me")
 while captures.is_running(capture):
     time.sleep(0.05)
+captures.files.disk.ask(lambda: None)  # it has removed the notes
 import json
 files = sorted(path.name for path in captures.store.directory.iterdir())
 print(json.dumps([captures.documents(), files]), flush=True)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ import structlog
 from attrs import asdict
 
 from temper_core import (
+    DiskThread,
     EventKind,
     HelperBounds,
     InstrumentContext,
     MachineError,
     PluginError,
+    SilentDiskError,
     Snapshot,
     remove_tracing_instances,
 )
@@ -30,6 +33,7 @@ from temper_plugin_tracer.capture.capture_events import (
     FINISHED,
     result_in_words,
 )
+from temper_plugin_tracer.capture.capture_files import CaptureFiles, Files
 from temper_plugin_tracer.capture.choosing import Chooser
 from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.node_lock import DIRECTORY, NodeLock
@@ -52,7 +56,10 @@ STOP_S = 3.0
 
 
 class Captures:
-    """Begins, ends, lists and deletes captures. Any thread may call every method."""
+    """Begins, ends, lists and deletes captures. Any thread may call every method.
+
+    ``tell`` takes ``_lock``, so nobody uses the disk while holding it.
+    """
 
     def __init__(
         self,
@@ -63,7 +70,10 @@ class Captures:
         backend: str = AUTO,
     ) -> None:
         self._context = context
+        self.files = CaptureFiles(context, DiskThread("the traces", context.charge))
         self._lock = threading.RLock()
+        self._beginning = threading.Lock()
+        self._opening = threading.Lock()
         self._node_lock = NodeLock(lock_directory)
         self._free_bytes = free_bytes
         self._backend = backend
@@ -78,7 +88,7 @@ class Captures:
 
         Raises MachineError if there is no state directory.
         """
-        with self._lock:
+        with self._opening:
             if self._store is None:
                 store = Store(self._context.state.path)
                 remains = store.clean()
@@ -100,24 +110,28 @@ class Captures:
         Raises HeldError while another one runs, InputError if there is nothing of that name,
         MachineError if it cannot begin.
         """
-        with self._lock:
-            self.settle()
-            if self._running is not None:
-                raise HeldError(self._running.holder(time.monotonic()))
+        with self._beginning:
+            holder = self.running
+            if holder is not None:
+                raise HeldError(holder.holder(time.monotonic()))
             cpus = frozenset(cpu.id for cpu in self._context.machine.cpus)
             chooser = Chooser(self._context.lookup, self._snapshot, cpus=cpus)
             selection = chooser.choose(request)
             self._take_node(request, by)
             try:
-                self._running = self._start(request, selection, by)
+                running = self._start(request, selection, by)
             except BaseException:
                 self._node_lock.release()
                 raise
-            self._failed = None
-            kind = request.plan.shown.get("kind")
-            reason = f"{kind}, asked by {by}" if kind else f"asked by {by}"
-            self._record(BEGUN, selection.shown, reason)
-            return self._running.document(time.monotonic())
+            return self._begun(running)
+
+    def _begun(self, running: Running) -> dict[str, Any]:
+        with self._lock:
+            self._running, self._failed = running, None
+            kind = running.request.plan.shown.get("kind")
+            reason = f"{kind}, asked by {running.by}" if kind else f"asked by {running.by}"
+            self._record(BEGUN, running.selection.shown, reason)
+            return running.document(time.monotonic())
 
     @property
     def running(self) -> Running | None:
@@ -129,21 +143,30 @@ class Captures:
     def end(self, capture: str, by: str, ending: Ending = Ending.ASKED) -> dict[str, Any] | None:
         """End the recording of a running capture, and keep it. Return its entry, None without.
 
-        The first call determines the reported ending.
+        The first call determines the reported ending. Raises MachineError if the disk does not take
+        the wish to end it in time.
         """
         with self._lock:
             self.settle()
             running = self._running
             if running is None or running.id != capture:
                 return None
-            if not running.is_ending:
-                if not running.request.plan.follows:
-                    running.add_events(self._context.events_after(running.last_event))
-                    self._write_notes(capture, running.looks, running.events)
-                wish = f"{ending}\n{by}".encode(errors="replace")
-                self._context.state.write(f"{capture}{END}", wish)
-                running.is_ending = True
-            return running.document(time.monotonic())
+            if running.is_ending:
+                return running.document(time.monotonic())
+            files = self._ending_files(running, _wish(ending, by))
+        self.files.disk.ask(partial(self._write_end, running, files))
+        return running.document(time.monotonic())
+
+    def end_soon(self, capture: str, cause: str, ending: Ending) -> None:
+        """End the recording of a running capture, without waiting for the disk.
+
+        Every look tries again, until the disk has the wish to end it.
+        """
+        with self._lock:
+            running = self._running
+            if running is not None and running.id == capture:
+                running.wish = running.wish or _wish(ending, cause)
+                self._write_soon(running)
 
     def stop(self, capture: str, by: str) -> bool:
         """End a running capture at once, and keep nothing of it. Return whether there was one."""
@@ -163,14 +186,15 @@ class Captures:
         """Delete a finished or failed capture. Return whether there was one. Raises OSError."""
         with self._lock:
             self.settle()
-            if self._failed is not None and self._failed["id"] == capture:
+            was_failed = self._failed is not None and self._failed["id"] == capture
+            if was_failed:
                 self._failed = None
-            elif self.store.trace(capture) is not None:
-                self.store.remove(capture)
-            else:
+        if not was_failed:
+            if self.store.trace(capture) is None:
                 return False
-            self._record(DELETED, capture, f"asked by {by}")
-            return True
+            self.store.remove(capture)
+        self._record(DELETED, capture, f"asked by {by}")
+        return True
 
     def documents(self) -> list[dict[str, Any]]:
         """Return the running capture, the last one if it failed, and the kept ones.
@@ -183,8 +207,8 @@ class Captures:
             entries = [] if running is None else [running.document(time.monotonic())]
             if self._failed is not None:
                 entries.append(self._failed)
-            kept = [each for each in self.store.ids() if running is None or each != running.id]
-            return [*entries, *(dict(self.store.summary(each)) for each in kept)]
+        kept = [each for each in self.store.ids() if running is None or each != running.id]
+        return [*entries, *(dict(self.store.summary(each)) for each in kept)]
 
     def is_running(self, capture: str) -> bool:
         """Whether this capture is recorded or written now."""
@@ -197,7 +221,10 @@ class Captures:
         return self.store.trace(capture)
 
     def tell(self, snapshot: Snapshot) -> None:
-        """Take a look at the node, which a running capture writes to its trace."""
+        """Take a look at the node, which a running capture writes to its trace.
+
+        It does not wait for the disk. What that has not taken by the next look is written then.
+        """
         with self._lock:
             self._snapshot = snapshot
             self.settle()
@@ -206,10 +233,7 @@ class Captures:
                 return
             running.looks.append(look_of(snapshot))
             running.add_events(self._context.events_after(running.last_event))
-            if not running.request.plan.follows:
-                return
-            with suppress(MachineError):
-                self._write_notes(running.id, running.looks, running.events)
+            self._write_soon(running)
 
     def settle(self) -> None:
         """Take the result of a capture whose helper has ended."""
@@ -234,7 +258,7 @@ class Captures:
                 self._tell_end(running, unkept)
             else:
                 self._record(FINISHED, running.id, result_in_words(result, running.by))
-        self._remove_notes(running.id)
+        self.files.begin_removal(partial(self._remove_notes, running.id))
 
     def close(self) -> None:
         """End the running capture at once. Nothing of it is kept."""
@@ -245,20 +269,21 @@ class Captures:
                 with suppress(PluginError, TimeoutError):
                     running.helper.result(STOP_S)
                 _remove_instances()
-                self._remove_notes(running.id)
                 if running.request.plan.follows:
                     self._record(FAILED, running.id, "the agent ends")
                 else:
                     self._tell_end(running, "the agent ends")
                 self._running = None
             self._node_lock.release()
+        if running is not None:
+            with suppress(MachineError):
+                self.files.disk.ask(partial(self._remove_notes, running.id))
 
     def _start(self, request: TraceRequest, selection: Selection, by: str) -> Running:
         capture = new_id()
         looks = [look_of(self._snapshot)] if self._snapshot is not None else []
-        directory = self.store.directory
         earlier = self._context.events_after()
-        self._write_notes(capture, looks)
+        directory = self._prepared(capture, self._notes(capture, looks))
         bounds, plan = asdict(request.bounds), request.plan
         if self._free_bytes is not None:
             bounds["free_bytes"] = self._free_bytes
@@ -284,12 +309,26 @@ class Captures:
                 ),
             )
         except BaseException:
-            self._remove_notes(capture)
+            self.files.begin_removal(partial(self._remove_notes, capture))
             raise
         running = Running(capture, by, request, selection, time.time(), time.monotonic(), helper)
         running.looks.extend(looks)
         running.last_event = earlier[-1].number if earlier else 0
         return running
+
+    def _prepared(self, capture: str, files: Files) -> Path:
+        """Have the directory made and *files* written. Return the directory."""
+
+        def prepare() -> Path:
+            directory = self.store.directory
+            self.files.write(files)
+            return directory
+
+        try:
+            return self.files.disk.ask(prepare)
+        except SilentDiskError:
+            self.files.begin_removal(partial(self._remove_notes, capture))
+            raise
 
     def _take_node(self, request: TraceRequest, by: str) -> None:
         note = {"by": f"{by} ({self._context.node})", "until": time.time() + request.seconds}
@@ -313,12 +352,38 @@ class Captures:
         }
         self._record(FAILED, running.id, f"{reason} (asked by {running.by})")
 
-    def _write_notes(
-        self, capture: str, looks: Iterable[Note], events: Iterable[Note] = ()
-    ) -> None:
+    def _write_soon(self, running: Running) -> None:
+        """Have the wish to end a capture written, or its notes, unless the disk is at work."""
+        if self.files.is_at_work:
+            return
+        if running.wish and not running.is_ending:
+            files = self._ending_files(running, running.wish)
+            self.files.begin(partial(self._write_end, running, files))
+        elif running.request.plan.follows:
+            files = self._notes(running.id, running.looks, running.events)
+            self.files.begin(partial(self._write_notes, running, files))
+
+    def _ending_files(self, running: Running, wish: bytes) -> Files:
+        """Return the files that tell the helper to end the recording."""
+        end = {f"{running.id}{END}": wish}
+        if running.request.plan.follows:
+            return end
+        running.add_events(self._context.events_after(running.last_event))
+        return {**self._notes(running.id, running.looks, running.events), **end}
+
+    def _notes(self, capture: str, looks: Iterable[Note], events: Iterable[Note] = ()) -> Files:
         known = notes(list(looks), list(events), self._snapshot, self._context.lookup)
-        content = json.dumps(known)
-        self._context.state.write(f"{capture}{NODE}", content.encode())
+        return {f"{capture}{NODE}": json.dumps(known).encode()}
+
+    def _write_end(self, running: Running, files: Files) -> None:
+        if not running.is_ending:
+            self._write_notes(running, files)
+            running.is_ending = True
+
+    def _write_notes(self, running: Running, files: Files) -> None:
+        """Write *files*, unless they were removed with the capture."""
+        if self._running is running:
+            self.files.write(files)
 
     def _remove_notes(self, capture: str) -> None:
         store = self._store
@@ -333,6 +398,10 @@ class Captures:
 
     def _record(self, kind: EventKind, subject: str, reason: str) -> None:
         self._context.record(kind.name, subject, reason)
+
+
+def _wish(ending: Ending, cause: str) -> bytes:
+    return f"{ending}\n{cause}".encode(errors="replace")
 
 
 def _remove_instances() -> None:

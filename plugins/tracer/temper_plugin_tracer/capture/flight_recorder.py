@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from attrs import define
@@ -16,6 +17,8 @@ from temper_plugin_tracer.capture.running import Running
 
 CHECK = "trace flight recorder"
 OFF: Mapping[str, Any] = {"is_on": False}
+UNTOLD = "no violation ends the flight recorder any more; restart the agent"
+REMEDY = "look what keeps the disk of the state directory busy or full"
 
 
 @define(eq=False)
@@ -25,6 +28,9 @@ class FlightRecorder:
     captures: Captures
     _invariants: tuple[str, ...] = ()
     _standing: frozenset[str] = frozenset()
+    _untold: str = ""
+    _status: tuple[str, Mapping[str, Any]] = ("", {})
+    _is_reading: bool = False
 
     def start(self, request: FlightRequest, by: str) -> dict[str, Any]:
         """Begin in the name of *by*, and return the state.
@@ -58,30 +64,64 @@ class FlightRecorder:
             violation = violations[each]
             if violation.invariant in running.request.violations:
                 cause = f"{violation.invariant}: {violation.subject}"
-                self.captures.end(running.id, cause, Ending.VIOLATION)
+                self.captures.end_soon(running.id, cause, Ending.VIOLATION)
                 return
+
+    def let_go(self) -> None:
+        """Have the check and the defects say that no look is told any more."""
+        self._untold = UNTOLD
+
+    def defects(self) -> tuple[str, ...]:
+        """Return why traces are not written: the disk, and looks that are not told any more."""
+        return tuple(filter(None, (self.captures.files.defect, self._untold)))
 
     def document(self) -> dict[str, Any]:
         """Return the state: ``is_on``, and the entry of ``/traces`` with what it costs."""
         running = self._running()
         if running is None:
             return dict(OFF)
-        status: dict[str, Any] = {}
         with suppress(MachineError):
-            status = read_status(self.captures.store.directory, running.id)
-        return {"is_on": True, **running.document(time.monotonic()), **status}
+            self.captures.files.disk.ask(partial(self._read, running.id))
+        return self._document(running)
 
     def section(self) -> Mapping[str, Any] | None:
-        """Return the state as a section of a snapshot, None while it is off."""
-        document = self.document()
-        return {"flight_recorder": document} if document["is_on"] else None
+        """Return the state as a section of a snapshot, None while it is off.
+
+        It has the costs as they were at the last call, for a look must not wait for the disk.
+        """
+        running = self._running()
+        if running is None:
+            return None
+        if not self._is_reading:
+            self._is_reading = True
+            try:
+                self.captures.files.disk.begin(partial(self._read, running.id))
+            except MachineError:
+                self._is_reading = False
+        return {"flight_recorder": self._document(running)}
 
     def check(self) -> Check:
-        """Return whether it runs, for ``temper doctor``."""
+        """Return whether it runs and can write its trace, for ``temper doctor``."""
+        defect = self.captures.files.defect
+        if defect or self._untold:
+            remedy = REMEDY if defect else ""
+            return Check(CHECK, CheckState.WARNING, defect or self._untold, remedy)
         document = self.document()
         if not document["is_on"]:
             return Check(CHECK, CheckState.OK, "is off")
         return Check(CHECK, CheckState.OK, in_words(document))
+
+    def _document(self, running: Running) -> dict[str, Any]:
+        capture, status = self._status
+        costs = status if capture == running.id else {}
+        return {"is_on": True, **running.document(time.monotonic()), **costs}
+
+    def _read(self, capture: str) -> None:
+        """Read what the helper reports, on the thread of the disk."""
+        try:
+            self._status = capture, read_status(self.captures.store.directory, capture)
+        finally:
+            self._is_reading = False
 
     def _running(self) -> Running | None:
         running = self.captures.running

@@ -43,6 +43,14 @@ class TraceCaptures(OpenInstrument):
         self._captures.tell(snapshot)
         self._flight.tell(snapshot)
 
+    def let_go(self) -> None:
+        """Have the check say that violations write no trace any more."""
+        self._flight.let_go()
+
+    def defects(self) -> Iterable[str]:
+        """Return why the flight recorder's trace may not be written."""
+        return self._flight.defects()
+
     def section(self, snapshot: Snapshot) -> Mapping[str, Any] | None:  # noqa: ARG002 - of itself
         """Return the state of the flight recorder while it is on."""
         return self._flight.section()

@@ -43,7 +43,13 @@ class HeldError(InputError):
 
 @define(eq=False)
 class Running:
-    """A capture that is recorded or written."""
+    """A capture that is recorded or written.
+
+    Attributes:
+        is_ending: Whether the helper was told to end the recording.
+        wish: The content of the file that tells it so, while nobody waits for the disk to have it.
+
+    """
 
     id: str
     by: str
@@ -54,6 +60,7 @@ class Running:
     helper: HelperProcess
     is_ending: bool = False
     stopped_by: str = ""
+    wish: bytes = b""
     looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
     events: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_EVENTS))
     last_event: int = 0
