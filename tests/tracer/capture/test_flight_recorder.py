@@ -240,7 +240,8 @@ context = MadeContext(folder=folder, with_processes=True, state_limit_bytes=264 
 captures = Captures(context, lock_directory=folder / "run", free_bytes=0)
 flight = FlightRecorder(captures)
 flight.start(FlightRequest(seconds=60.0), "me")
-capture, helper = captures.running.id, captures.running.helper.pid
+running = captures.running
+capture, helper = (running.id, running.helper.pid) if running else ("", 0)  # it failed at once
 while captures.is_running(capture) and not flight.document().get("events"):
     time.sleep(0.05)
 print("helper", helper, "numpy" in sys.modules, flush=True)
