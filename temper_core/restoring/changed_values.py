@@ -68,6 +68,7 @@ class ChangedValues:
         self._file = record
         self._holder = holder
         self._is_let_go = False
+        self._has_old_record = False
         self._writing = threading.Lock()  # never held while the record is written
         self._values: dict[str, ChangedValue] = {}
 
@@ -129,6 +130,27 @@ class ChangedValues:
         self._keep([each for each in self._values.values() if each is not value])
         return is_back
 
+    def give_back_unrecorded(self, path: str) -> bool:
+        """Give back the value of *path* as ``give_back_one`` does, and leave the record as it is.
+
+        So it waits for no disk. ``renew_record`` then writes the record.
+        """
+        value = self._values.get(path)
+        if value is None:
+            return True
+        is_back = _give_back(value, self._holder)
+        self._values = {name: each for name, each in self._values.items() if name != path}
+        self._has_old_record = True
+        return is_back
+
+    def renew_record(self) -> None:
+        """Write the record if it may have other values than those that are to be given back.
+
+        Raises MachineError if it cannot be written.
+        """
+        if self._has_old_record:
+            self._keep(tuple(self._values.values()))
+
     def give_back_all(self) -> Restored:
         """Give back every value that can be given back. The record keeps the others."""
         restored, kept = give_back_each(tuple(self._values.values()), self._holder)
@@ -170,7 +192,9 @@ class ChangedValues:
 
     def _keep(self, values: Collection[ChangedValue]) -> None:
         document = {"values": [asdict(value) for value in values]}
+        self._has_old_record = True  # a write that is given up may still end
         self._state.write(self._file.name, json.dumps(document).encode())
+        self._has_old_record = False
         self._values = {value.path: value for value in values}
 
 

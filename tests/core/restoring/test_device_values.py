@@ -100,6 +100,28 @@ def test_a_value_is_recorded_before_it_changes_and_given_back(state, boards):
     assert (boards.values, values.recorded) == ({LIMIT: "350"}, ())
 
 
+def test_a_value_is_given_back_before_its_record_is_written(state, boards):
+    values = DeviceValues(state, boards)
+    values.set(LIMIT, "200")
+    before = (state.path / RECORD).read_text()
+
+    assert values.give_back_unrecorded(LIMIT)
+    during = (boards.values, values.recorded, (state.path / RECORD).read_text())
+    values.renew_record()
+
+    assert during == ({LIMIT: "350"}, (), before)
+    assert json.loads((state.path / RECORD).read_text()) == {"values": []}
+    assert values.set(LIMIT, "300") == "300"
+
+
+def test_a_record_that_is_as_it_should_be_is_not_written_again(state, boards, monkeypatch):
+    values = DeviceValues(state, boards)
+    values.set(LIMIT, "200")
+    monkeypatch.setattr(state, "write", lambda *_: pytest.fail("written"))
+
+    values.renew_record()
+
+
 def test_a_restoration_asks_the_plugin_and_removes_the_directory(made, state, boards, restore):
     changed(state, boards)
 
