@@ -39,7 +39,7 @@ class Node:
         control = Control(
             *(given, self.context, packages),
             found=lambda: found,
-            has_gpus=lambda: not gpus.why_none,
+            why_no_gpus=lambda: gpus.why_none,
         )
         control.turn(NOW, make_snapshot())
         why_none = "" if packages else "there is no package"
@@ -149,17 +149,18 @@ def test_a_status_is_the_same_whenever_it_was_written(node):
 
 
 def test_a_node_without_packages_follows_nothing_once_its_gpus_do_not_answer(node):
-    answering = [True]
+    problems = [""]
     control = Control(
         *(NodeSettings(actuate=True), node.context, ()),
         found=lambda: (a_twin(gpu={"powerCap": {"capWattsPerGpu": 250}}), ""),
-        has_gpus=lambda: answering[0],
+        why_no_gpus=lambda: problems[0],
     )
     control.turn(NOW, make_snapshot())
     assert control.spec is not None
 
-    answering[0] = False
+    problems[0] = "NVML has not answered for more than 3 s"
     control.turn(NOW, make_snapshot())
 
     assert control.spec is None
+    assert control.message.endswith("no GPU can be capped: NVML has not answered for more than 3 s")
     control.close()

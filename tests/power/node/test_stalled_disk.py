@@ -1,7 +1,5 @@
 """Caps while the state disk hangs: they come back, and nothing sets them again."""
 
-import threading
-
 import pytest
 
 from temper_core import CheckState, Instrument, hookimpl
@@ -10,7 +8,6 @@ from temper_core.instruments.context import AgentParts
 from temper_core.instruments.helper_calls import HelperCalls
 from temper_core.instruments.instruments import Instruments
 from temper_core.instruments.lookup import PlanLookup
-from temper_core.instruments.state_directory import InstrumentDirectory
 from temper_core.plugin_host import PluginHost
 from temper_core.profiles.trials import TrialBook
 from temper_core.settings.models import PluginHostSettings, Settings
@@ -19,20 +16,8 @@ from temper_plugin_power.node.control import LET_GO
 from temper_plugin_power.node.instrument import PowerNode
 from temper_plugin_power.settings.node import NodeSettings
 from tests.power.node.rapl_tree import RaplTree
+from tests.power.node.stalling_disk import Disk
 from tests.power.node.twin_file import TwinFile
-
-
-class Disk(InstrumentDirectory):
-    """A state directory whose disk hangs until it answers."""
-
-    def __init__(self, *place):
-        super().__init__(*place)
-        self.answers = threading.Event()
-        self.answers.set()
-
-    def write(self, name, content):
-        self.answers.wait()
-        return super().write(name, content)
 
 
 class NoRequests:

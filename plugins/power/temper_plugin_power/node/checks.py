@@ -14,6 +14,7 @@ READING, CAPPING, TWIN = "power readings", "power caps", "NodeTwin of the cluste
 GPU_CAPPING = "GPU power caps"
 NOT_NEEDED = "nothing else needs it"
 MOUNT = "on a host run the agent as root; in a cluster set agent.powercap of the chart to writable"
+DISK = "look at the disk of the directory that [safe_mode] state names"
 RESTART = "`temper plugins --agent` names the cause; restart the agent"
 
 
@@ -35,10 +36,15 @@ def power_checks(
         yield _caps(powercap, message)
 
 
-def gpu_caps_check(problem: str, *, has_let_go: bool = False) -> Check:
-    """Return whether the limits of GPUs can be set. *problem* is why not."""
+def gpu_caps_check(problem: str, *, disk_problem: str = "", has_let_go: bool = False) -> Check:
+    """Return whether the limits of GPUs can be set. *problem* is why not.
+
+    *disk_problem* is what says that the disk of their record does not answer.
+    """
     if has_let_go:
         return Check(GPU_CAPPING, CheckState.WARNING, LET_GO, RESTART)
+    if disk_problem:
+        return Check(GPU_CAPPING, CheckState.WARNING, f"no cap is set: {disk_problem}", DISK)
     if not problem:
         return Check(GPU_CAPPING, CheckState.OK, "the limits of GPUs can be set by NVML")
     return Check(GPU_CAPPING, CheckState.UNKNOWN, f"not here: {problem}", NOT_NEEDED)

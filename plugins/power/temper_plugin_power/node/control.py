@@ -37,8 +37,8 @@ class Control:
 
     Only one thread may use it. Another one may call ``let_go``.
 
-    *found* returns a NodeTwin of the cluster. Without it a file is read. ``spec`` is what is
-    followed.
+    *found* returns a NodeTwin of the cluster. Without it a file is read. *why_no_gpus* returns why
+    no GPU can be capped, empty if one can. ``spec`` is what is followed.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class Control:
         packages: Sequence[Package],
         *,
         found: Found | None = None,
-        has_gpus: Callable[[], bool] = lambda: False,
+        why_no_gpus: Callable[[], str] = lambda: OFF,
     ) -> None:
         self._found = found
-        self._has_gpus = has_gpus
+        self._why_no_gpus = why_no_gpus
         self.spec: CapSpec | None = None
         self._settings = settings
         self._context = context
@@ -96,8 +96,9 @@ class Control:
         if not self._may_have_left_something() and not self._settings.actuate:
             self._message = OFF
             return []
-        if not self._has_packages and not self._has_gpus():
-            self._message = "there is no package to cap, and no GPU"
+        why_no_gpus = "" if self._has_packages else self._why_no_gpus()
+        if why_no_gpus:
+            self._message = f"there is no package, and no GPU can be capped: {why_no_gpus}"
             return []
         if not self.capping.is_alone():
             self._message = NOT_ALONE

@@ -1,21 +1,16 @@
 """Sets the limits of GPUs by NVML, and gives them back."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from attrs import frozen
 
 from temper_core import DeviceValues, MachineError, StateDirectory
-from temper_plugin_power.node.actions import (
-    AS_LOW,
-    NOT_ASKED,
-    Action,
-    LastActions,
-    let_go,
-    restored,
-)
+from temper_plugin_power.node.actions import AS_LOW, NOT_ASKED, Action, LastActions, restored
 from temper_plugin_power.node.capping import MOST_DIFFERENCE
 from temper_plugin_power.node.gpu_limits import GpuLimits, limit_path
 from temper_plugin_power.node.nvml import Gpu, Nvml
+from temper_plugin_power.node.record_disk import NoLongerAskedError
 from temper_plugin_power.node.spec_file import CapSpec
 
 MILLI = 1000
@@ -58,11 +53,13 @@ class GpuCapping:
         """The last action of each GPU."""
         return self._last.by_package()
 
-    def open(self) -> list[Action]:
-        """Find the GPUs, and give back what an agent that crashed has left."""
+    def open(self) -> None:
+        """Find the GPUs."""
         self._nvml.open()
+
+    def recall(self) -> None:
+        """Read what an agent that crashed has left. ``lift`` gives it back."""
         self._values.recall()
-        return self.lift("left by an agent that crashed")
 
     def apply(self, spec: CapSpec) -> list[Action]:
         """Set the limits that *spec* asks for. Return what is new since the last call."""
@@ -71,24 +68,31 @@ class GpuCapping:
         ]
 
     def lift(self, reason: str) -> list[Action]:
-        """Give back every limit. Return an action for each that was changed."""
+        """Give back every limit. Return an action for each that was changed.
+
+        Like every return of a limit it waits for no disk. ``renew_record`` then writes the record.
+        """
         recorded = self._values.recorded
         changed = [gpu for gpu in self._nvml.gpus if limit_path(gpu) in recorded]
         return list(self._last.new(self._give_back(gpu, reason) for gpu in changed))
+
+    def renew_record(self) -> None:
+        """Take the limits that are back from the record, if the disk lets it.
+
+        They are never written again. The next cap names a disk that takes nothing.
+        """
+        with suppress(MachineError):
+            self._values.renew_record()
 
     def close(self, reason: str) -> list[Action]:
         """Give back every limit, and disconnect.
 
         All limits are back before the record is written, for the disk may hang.
         """
-        recorded = self._values.recorded
-        changed = [gpu for gpu in self._nvml.gpus if limit_path(gpu) in recorded]
-        left = {each.path: each for each in self._values.let_go().left}
-        done = (let_go(gpu.name, left.get(limit_path(gpu)), reason) for gpu in changed)
-        actions = list(self._last.new(done))
-        self._in_force.clear()
-        if recorded:
+        actions = self.lift(reason)
+        if self._values.recorded:  # those of GPUs that are gone
             self._values.give_back_all()
+        self.renew_record()
         self._nvml.close()
         return actions
 
@@ -103,6 +107,8 @@ class GpuCapping:
                     yield self._give_back(gpu, note)
             elif self._in_force.get(gpu.uuid) != InForce(asked_mw, current_mw):
                 yield self._change(gpu, asked_mw, note)
+        except NoLongerAskedError:
+            return  # the limits are lifted next
         except MachineError as error:
             self._in_force.pop(gpu.uuid, None)
             yield Action("error", gpu.name, str(error))
@@ -118,7 +124,7 @@ class GpuCapping:
 
     def _give_back(self, gpu: Gpu, reason: str) -> Action:
         try:
-            is_back = self._values.give_back_one(limit_path(gpu))
+            is_back = self._values.give_back_unrecorded(limit_path(gpu))
         except MachineError as error:
             return Action("error", gpu.name, str(error))
         self._in_force.pop(gpu.uuid, None)

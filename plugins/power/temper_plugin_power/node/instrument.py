@@ -73,7 +73,7 @@ class PowerNode(OpenInstrument):
         self._control = Control(
             *(settings, context, powercap.packages),
             found=None if twin is None else twin.found,
-            has_gpus=lambda: self._gpu_caps is not None and self._gpu_caps.is_here,
+            why_no_gpus=self._why_no_gpus,
         )
         if self._gpu_caps is not None:
             self._gpu_caps.start()
@@ -102,6 +102,7 @@ class PowerNode(OpenInstrument):
             self._powercap,
             self._gpus.problem,
             self._control,
+            message=self._control.message or self._disk_problem(),
             actuates=self._settings.actuate,
         )
 
@@ -119,7 +120,7 @@ class PowerNode(OpenInstrument):
         """Lift the limits for good: nothing follows the specification any more."""
         self._record(self._control.let_go())
         if self._gpu_caps is not None:
-            self._record(self._gpu_caps.close(LET_GO))
+            self._record(self._gpu_caps.let_go(LET_GO))
         self._report()
 
     def metrics(self) -> Iterable[Metric]:
@@ -128,13 +129,17 @@ class PowerNode(OpenInstrument):
 
     def checks(self) -> Iterable[Check]:
         """Return whether power can be read here, and capped."""
-        caps_gpus = self._gpu_caps is not None and self._gpu_caps.is_here
+        caps_gpus = bool(self._disk_problem()) or not self._why_no_gpus()
         yield from power_checks(
             *(self._powercap, self._settings, self._gpus.problem, self._control.message),
             caps_gpus=caps_gpus,
         )
         if self._gpu_caps is not None:
-            yield gpu_caps_check(self._gpu_caps.problem, has_let_go=self._control.has_let_go)
+            yield gpu_caps_check(
+                self._gpu_caps.problem,
+                disk_problem=self._disk_problem(),
+                has_let_go=self._control.has_let_go,
+            )
         if self._twin is not None:
             yield twin_check(self._twin.problem)
 
@@ -147,14 +152,24 @@ class PowerNode(OpenInstrument):
         return self._seen.power.problems
 
     def close(self) -> None:
-        """Give back every limit."""
+        """Give back every limit. Those of GPUs do not wait for the record of the packages."""
         self._gpus.close()
+        if self._gpu_caps is not None:
+            self._record(self._gpu_caps.let_go(STOPPED))
         self._record(self._control.close())
         if self._gpu_caps is not None:
             self._record(self._gpu_caps.close(STOPPED))
         if self._twin is not None:
             self._report(STOPPED)
             self._twin.close()
+
+    def _why_no_gpus(self) -> str:
+        if self._gpu_caps is None:
+            return OFF
+        return "" if self._gpu_caps.is_here else self._gpu_caps.problem
+
+    def _disk_problem(self) -> str:
+        return "" if self._gpu_caps is None else self._gpu_caps.disk_problem
 
     def _report(self, why_none: str = "") -> None:
         """Let the cluster know what was done with the caps, or why none is set."""

@@ -13,9 +13,18 @@ DIGITS = 3
 
 
 def power_section(
-    seen: NodePower, powercap: Powercap, gpu_problem: str, control: Control, *, actuates: bool
+    seen: NodePower,
+    powercap: Powercap,
+    gpu_problem: str,
+    control: Control,
+    *,
+    message: str,
+    actuates: bool,
 ) -> Mapping[str, Any]:
-    """Return what was read, what was set, and why something is missing."""
+    """Return what was read, what was set, and why something is missing.
+
+    *message* is why no cap is set, or none of GPUs is changed.
+    """
     return {
         "backends": list(seen.backends),
         "not_here": {
@@ -31,7 +40,7 @@ def power_section(
         "tier_watts_by": "share of CPU time",
         "caps": {
             "actuate": actuates,
-            "message": control.message,
+            "message": message,
             "watts": _plain(control.capping.caps_watts),
             "last": {
                 name: {"action": action.kind, "detail": action.detail}
