@@ -28,7 +28,7 @@ _PROBE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEX
 _left_behind: list["subprocess.Popen[bytes]"] = []
 
 
-BEGUN = b"begun"
+BEGUN = "begun"
 """What the process prints before it changes the file."""
 
 
@@ -69,7 +69,7 @@ def change_file(
             f"{path} does not answer within {ANSWER_S:.0f} s: its disk hangs. It {state}, "
             f"and process {process.pid} ends once the disk answers"
         ) from error
-    output = output.removeprefix(BEGUN)
+    output = output.removeprefix(BEGUN.encode())
     if process.returncode != 0 or not output:  # its code is lost where SIGCHLD is ignored
         return _changed(SafeModeFile(path), action, requester, reason)
     return _said(output)
@@ -130,8 +130,7 @@ def _main(action: str, path: str, requester: str, reason: str) -> None:
     _wait_for_disk(Path(path))
     with suppress(_NotAwaitedError, BrokenPipeError):
         _confirm()
-        sys.stdout.buffer.write(BEGUN)
-        sys.stdout.flush()
+        print(BEGUN, end="", flush=True)
         try:
             done = _changed(SafeModeFile(Path(path), _confirm), action, requester, reason)
             answer = {"done": done}

@@ -13,6 +13,7 @@ from temper_core.safe_mode.requests import SafeModeRequests
 
 READS = re.compile(r"time\.time\b|time\.time_ns|datetime\.now|datetime\.utcnow|date\.today")
 READERS = {
+    "disk_thread.py": "since when a disk has not answered, to be shown",
     "events/event_log.py": "the time of an event, to be shown; numbers order events",
     "events/query.py": "an age in a question about events",
     "observe/observer.py": "the time of a snapshot, to be shown, beside its monotonic one",
