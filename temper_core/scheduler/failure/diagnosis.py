@@ -43,7 +43,7 @@ class End:
 
 def diagnose(end: End) -> Diagnosis:
     """Return the reason *end* shows, or UNKNOWN with the exit code if nothing matches."""
-    return _told(_from_exit_line(end) or _from_text(end) or _from_exit_code(end), end)
+    return _diagnosis(_from_exit_line(end) or _from_text(end) or _from_exit_code(end), end)
 
 
 def ejection(end: End) -> Diagnosis | None:
@@ -52,10 +52,10 @@ def ejection(end: End) -> Diagnosis | None:
     The engine's own exit lines are no evidence: one that restarted in place has printed some.
     """
     reason = _from_kernel_log(end)
-    return _told(reason, end) if reason is not None else None
+    return _diagnosis(reason, end) if reason is not None else None
 
 
-def _told(reason: "Reason", end: End) -> Diagnosis:
+def _diagnosis(reason: "Reason", end: End) -> Diagnosis:
     kind, summary = reason
     return Diagnosis(kind, " ".join(summary.split()), _detail(end))
 

@@ -144,7 +144,7 @@ class Captures:
         """End the recording of a running capture, and keep it. Return its entry, None without.
 
         The first call determines the reported ending. Raises MachineError if the disk does not take
-        the wish to end it in time.
+        the order to end it in time.
         """
         with self._lock:
             self.settle()
@@ -153,19 +153,19 @@ class Captures:
                 return None
             if running.is_ending:
                 return running.document(time.monotonic())
-            files = self._ending_files(running, _wish(ending, by))
+            files = self._ending_files(running, _end_order(ending, by))
         self.files.disk.ask(partial(self._write_end, running, files))
         return running.document(time.monotonic())
 
     def end_soon(self, capture: str, cause: str, ending: Ending) -> None:
         """End the recording of a running capture, without waiting for the disk.
 
-        Every look tries again, until the disk has the wish to end it.
+        Every look tries again, until the disk has the order to end it.
         """
         with self._lock:
             running = self._running
             if running is not None and running.id == capture:
-                running.wish = running.wish or _wish(ending, cause)
+                running.end_order = running.end_order or _end_order(ending, cause)
                 self._write_soon(running)
 
     def stop(self, capture: str, by: str) -> bool:
@@ -353,19 +353,19 @@ class Captures:
         self._record(FAILED, running.id, f"{reason} (asked by {running.by})")
 
     def _write_soon(self, running: Running) -> None:
-        """Have the wish to end a capture written, or its notes, unless the disk is at work."""
+        """Have the order to end a capture written, or its notes, unless the disk is at work."""
         if self.files.is_at_work:
             return
-        if running.wish and not running.is_ending:
-            files = self._ending_files(running, running.wish)
+        if running.end_order and not running.is_ending:
+            files = self._ending_files(running, running.end_order)
             self.files.begin(partial(self._write_end, running, files))
         elif running.request.plan.follows:
             files = self._notes(running.id, running.looks, running.events)
             self.files.begin(partial(self._write_notes, running, files))
 
-    def _ending_files(self, running: Running, wish: bytes) -> Files:
+    def _ending_files(self, running: Running, order: bytes) -> Files:
         """Return the files that tell the helper to end the recording."""
-        end = {f"{running.id}{END}": wish}
+        end = {f"{running.id}{END}": order}
         if running.request.plan.follows:
             return end
         running.add_events(self._context.events_after(running.last_event))
@@ -400,7 +400,7 @@ class Captures:
         self._context.record(kind.name, subject, reason)
 
 
-def _wish(ending: Ending, cause: str) -> bytes:
+def _end_order(ending: Ending, cause: str) -> bytes:
     return f"{ending}\n{cause}".encode(errors="replace")
 
 

@@ -69,7 +69,7 @@ def _record(order: FlightOrder) -> dict[str, Any]:
     with _opened(order) as recorder:
         recording = FlightRecording(recorder, order.bounds.seconds, lambda told: _tell(order, told))
         work_promptly()
-        ending = recording.run(order.duration_s, order.cpu_ratio, lambda: wish_of(order)[0])
+        ending = recording.run(order.duration_s, order.cpu_ratio, lambda: end_order_of(order)[0])
         step_back()
         if ending in {Ending.SECONDS, Ending.BUDGET}:
             return {"unkept": _why(ending, order, recording.status)}
@@ -90,11 +90,11 @@ def _write(order: FlightOrder, newest: Drained, recorded: Recorded, backend: str
         raw = RawFile(raw_file.descriptor)
         raw.write(newest)
         encoding = Encoding(raw, recorded, context_of(order, backend))
-        more = {"kind": KIND, "cause": wish_of(order)[1]}
+        more = {"kind": KIND, "cause": end_order_of(order)[1]}
         return publish(store, trace, encoding, began_at, more)
 
 
-def wish_of(order: Order) -> tuple[Ending | None, str]:
+def end_order_of(order: Order) -> tuple[Ending | None, str]:
     """Return what the agent wants this process to end by, and why."""
     try:
         with Path(order.directory, f"{order.id}{END}").open("rb") as file:

@@ -17,7 +17,7 @@ from temper_plugin_tracer.capture.running import Running
 
 CHECK = "trace flight recorder"
 OFF: Mapping[str, Any] = {"is_on": False}
-UNTOLD = "no violation ends the flight recorder any more; restart the agent"
+WITHOUT_LOOKS = "no violation ends the flight recorder any more; restart the agent"
 REMEDY = "look what keeps the disk of the state directory busy or full"
 
 
@@ -28,7 +28,7 @@ class FlightRecorder:
     captures: Captures
     _invariants: tuple[str, ...] = ()
     _standing: frozenset[str] = frozenset()
-    _untold: str = ""
+    _let_go_reason: str = ""
     _status: tuple[str, Mapping[str, Any]] = ("", {})
     _is_reading: bool = False
 
@@ -69,11 +69,11 @@ class FlightRecorder:
 
     def let_go(self) -> None:
         """Have the check and the defects say that no look is told any more."""
-        self._untold = UNTOLD
+        self._let_go_reason = WITHOUT_LOOKS
 
     def defects(self) -> tuple[str, ...]:
         """Return why traces are not written: the disk, and looks that are not told any more."""
-        return tuple(filter(None, (self.captures.files.defect, self._untold)))
+        return tuple(filter(None, (self.captures.files.defect, self._let_go_reason)))
 
     def document(self) -> dict[str, Any]:
         """Return the state: ``is_on``, and the entry of ``/traces`` with what it costs."""
@@ -103,9 +103,9 @@ class FlightRecorder:
     def check(self) -> Check:
         """Return whether it runs and can write its trace, for ``temper doctor``."""
         defect = self.captures.files.defect
-        if defect or self._untold:
+        if defect or self._let_go_reason:
             remedy = REMEDY if defect else ""
-            return Check(CHECK, CheckState.WARNING, defect or self._untold, remedy)
+            return Check(CHECK, CheckState.WARNING, defect or self._let_go_reason, remedy)
         document = self.document()
         if not document["is_on"]:
             return Check(CHECK, CheckState.OK, "is off")

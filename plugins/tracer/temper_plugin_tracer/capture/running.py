@@ -46,8 +46,8 @@ class Running:
     """A capture that is recorded or written.
 
     Attributes:
-        is_ending: Whether the helper was told to end the recording.
-        wish: The content of the file that tells it so, while nobody waits for the disk to have it.
+        is_ending: Whether the helper has the order to end the recording.
+        end_order: The content of the order's file, until the disk has taken it. Empty without one.
 
     """
 
@@ -60,7 +60,7 @@ class Running:
     helper: HelperProcess
     is_ending: bool = False
     stopped_by: str = ""
-    wish: bytes = b""
+    end_order: bytes = b""
     looks: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_LOOKS))
     events: deque[Mapping[str, Any]] = field(factory=lambda: deque(maxlen=MOST_EVENTS))
     last_event: int = 0

@@ -16,7 +16,7 @@ from temper_plugin_tracer.capture.flight_status import FLIGHT
 from temper_plugin_tracer.capture.unlinked_file import PARTIAL
 
 TRACE, SUMMARY, NODE, END = ".pftrace", ".json", ".node", ".end"
-"""Suffixes: the trace, what is known of it, what the agent knew of the node, a wish to end."""
+"""Suffixes: the trace, what is known of it, what the agent knew of the node, an order to end."""
 ID = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{4}")
 LARGEST_SUMMARY = 256 * 1024
 
